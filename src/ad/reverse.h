@@ -1,0 +1,26 @@
+// Reverse mode on the IR: makes the adjoint of a kernel, and of every function it calls, from the structured SSA.
+// How it works, stage by stage, is told in reverse.cpp; the derivative of each op is in rules.cpp, of each mathematical
+// function in the registry's row.
+#pragma once
+
+#include <string>
+
+#include "ir/ir.h"
+
+namespace weft::ad {
+
+// Adds the adjoint of `kernel` to the module and returns its name, `<kernel>.adjoint`.
+//
+// Parameters of a kernel's adjoint: those of the kernel; then, for each of them whose type contains an array and is
+// differentiable, in order, one of the same type: its arrays are the gradients (a null array where there is none).
+//
+// Parameters of a function's adjoint (`f.adjoint`, or Function::adjoint where the user wrote one): those of the
+// function; then one for each array-containing differentiable parameter, as above; then one for each differentiable
+// result: the adjoint of that result. Its results are the adjoints of its differentiable parameters without arrays, in
+// order.
+//
+// The adjoint repeats the forward computation without its stores. Throws UserError (Gradient), located, where the
+// derivative would need a value that the kernel itself has overwritten.
+std::string add_adjoint(ir::Module& module, const std::string& kernel);
+
+}  // namespace weft::ad

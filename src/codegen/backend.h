@@ -1,0 +1,74 @@
+// What a backend is: it turns a verified IR module into an image that the runtime can load. One folder a backend, one
+// row in backends.cpp. Nothing above this layer knows which backend runs; differences are asked as capabilities.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace weft::codegen {
+
+struct Options {
+    bool fast_math = false;  // reassociation, approximate functions
+    bool contract = false;   // a * b + c may become one rounding
+    int optimize = 2;        // 0: quick and plain, 2: the slim pipeline (design: no SLP)
+    bool line_info = false;  // debug information that maps instructions to the user's lines
+    bool operator==(const Options&) const = default;
+    std::string key() const;  // distinct for distinct options; part of the cache key
+};
+
+// How the bytes of an image are to be loaded.
+enum class ImageFormat {
+    Object,         // a relocatable ELF object for this machine, loaded by runtime/cpu/object_loader
+    SharedLibrary,  // an ELF shared library, opened with dlopen
+};
+
+struct Image {
+    ImageFormat format = ImageFormat::Object;
+    std::string bytes;
+};
+
+// Milliseconds per stage of one compile, in order: {"emit", 0.2}, {"optimize", 1.9}, ...
+struct StageTime {
+    std::string stage;
+    double milliseconds = 0;
+};
+
+// Every kernel of a module becomes an exported symbol (entry_symbol) of this type. Items [begin, end) of the launch are
+// computed; `arguments` is the block of packed parameters (parameter_offsets); the function may be called from several
+// threads at once with disjoint ranges.
+struct LaunchShape {
+    int64_t dims[8] = {1, 1, 1, 1, 1, 1, 1, 1};  // extents; an item's linear index is row-major over them
+    int32_t ndim = 1;
+};
+using KernelEntry = void (*)(const void* arguments, const LaunchShape* shape, int64_t begin, int64_t end);
+
+// "length" -> "weft_kernel_length": only letters, digits and '_', other characters as _xx in hexadecimal.
+std::string entry_symbol(std::string_view kernel);
+// Byte offset of each parameter in the argument block, then its total size (multiple of 8).
+std::vector<int64_t> parameter_offsets(const ir::Function& kernel);
+
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    virtual std::string name() const = 0;
+    // Human-readable code before the last step ("llvm", "asm", "cxx"): what `python -m warp dump` shows.
+    virtual std::vector<std::string> dump_kinds() const = 0;
+    virtual std::string dump(const ir::Module& module, const Options& options, const std::string& kind) = 0;
+    virtual Image compile(const ir::Module& module, const Options& options, std::vector<StageTime>* times) = 0;
+};
+
+struct BackendInfo {
+    std::string name;
+    // What of machine and compiler the image depends on; known without loading the compiler.
+    std::string (*target_key)();
+    Backend& (*open)();  // loads the compiler on first use; throws UserError (Unsupported) when it cannot
+};
+
+// All backends of this build; the first is the default for the CPU.
+const std::vector<BackendInfo>& backends();
+const BackendInfo& backend(const std::string& name);
+
+}  // namespace weft::codegen
