@@ -1,0 +1,19 @@
+# weft_tests: every tests/core/**/*.cpp in one GoogleTest program, linked with libweft.
+
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/core/*.cpp")
+if(NOT test_sources)
+  message(STATUS "tests/core has no sources: no core tests")
+  return()
+endif()
+find_package(GTest REQUIRED)
+include(GoogleTest)
+add_executable(weft_tests ${test_sources})
+target_include_directories(weft_tests PRIVATE "${PROJECT_SOURCE_DIR}/tests/core")
+target_link_libraries(weft_tests PRIVATE weft weft_compile_options GTest::gtest GTest::gtest_main)
+target_compile_definitions(weft_tests PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+set_target_properties(weft_tests PROPERTIES BUILD_RPATH "${weft_library_dir}" INSTALL_RPATH "${weft_library_dir}")
+if(TARGET weft_codegen)
+  # Opened at run time by the tests that compile.
+  add_dependencies(weft_tests weft_codegen)
+endif()
+gtest_discover_tests(weft_tests DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)

@@ -1,0 +1,112 @@
+# libweft_codegen: src/codegen/llvm with LLVM (and clang, for native snippets) linked in statically and hidden. The device
+# library is compiled to LLVM bitcode, once a target, and embedded.
+
+if(NOT WEFT_CODEGEN)
+  return()
+endif()
+
+set(WEFT_LLVM_VERSION 19 CACHE STRING "Major version of LLVM and clang")
+set(llvm_hints "/usr/lib/llvm-${WEFT_LLVM_VERSION}/bin")
+find_program(LLVM_CONFIG NAMES llvm-config-${WEFT_LLVM_VERSION} llvm-config HINTS ${llvm_hints} REQUIRED)
+find_program(DEVICE_CLANG NAMES clang-${WEFT_LLVM_VERSION} HINTS ${llvm_hints} REQUIRED)
+
+# --- the device library as bitcode -----------------------------------------------------------------------------------
+
+find_program(LLVM_LINK NAMES llvm-link-${WEFT_LLVM_VERSION} llvm-link HINTS ${llvm_hints} REQUIRED)
+file(GLOB device_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/device/*.cpp")
+set(device_triples x86_64-unknown-linux-gnu nvptx64-nvidia-cuda)
+set(device_flags_nvptx64-nvidia-cuda -march=sm_70)
+set(device_modules "")
+if(device_sources)
+  foreach(triple IN LISTS device_triples)
+    set(parts "")
+    foreach(source IN LISTS device_sources)
+      get_filename_component(name "${source}" NAME_WE)
+      set(part "${PROJECT_BINARY_DIR}/device/${triple}/${name}.bc")
+      # No headers, no runtime and no exceptions: what is not in device/ does not exist on a device.
+      add_custom_command(
+        OUTPUT "${part}"
+        COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/device/${triple}"
+        COMMAND "${DEVICE_CLANG}" --target=${triple} ${device_flags_${triple}} -std=c++17 -O2 -ffreestanding -nostdinc -nostdlib
+                -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -Wall -Wextra -Wshadow -Werror
+                "-I${PROJECT_SOURCE_DIR}/device" -MD -MT "${part}" -MF "${part}.d" -emit-llvm -c "${source}" -o "${part}"
+        DEPENDS "${source}"
+        DEPFILE "${part}.d"
+        COMMENT "Compiling device/${name}.cpp for ${triple}"
+        VERBATIM)
+      list(APPEND parts "${part}")
+    endforeach()
+    set(module "${PROJECT_BINARY_DIR}/device/${triple}.bc")
+    add_custom_command(
+      OUTPUT "${module}"
+      COMMAND "${LLVM_LINK}" ${parts} -o "${module}"
+      DEPENDS ${parts}
+      COMMENT "Linking device bitcode for ${triple}"
+      VERBATIM)
+    list(APPEND device_modules "${module}")
+  endforeach()
+endif()
+weft_embed(device_bitcode embedded_device_bitcode ${device_modules})
+
+# --- LLVM and clang --------------------------------------------------------------------------------------------------
+
+# The least that compiles to X86 objects and PTX: llvm-config adds what these depend on.
+set(llvm_components
+    x86codegen x86asmparser x86desc x86info nvptxcodegen nvptxdesc nvptxinfo passes irreader bitreader bitwriter linker
+    object mc orcjit)
+if(WEFT_SNIPPETS)
+  list(APPEND llvm_components option profiledata coverage lto windowsdriver frontenddriver frontendopenmp frontendhlsl frontendoffloading)
+endif()
+function(ask_llvm_config out)
+  execute_process(
+    COMMAND "${LLVM_CONFIG}" --link-static ${ARGN}
+    OUTPUT_VARIABLE answer
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(answer UNIX_COMMAND "${answer}")
+  set(${out} "${answer}" PARENT_SCOPE)
+endfunction()
+ask_llvm_config(llvm_include_dir --includedir)
+ask_llvm_config(llvm_library_dir --libdir)
+ask_llvm_config(llvm_libraries --libfiles ${llvm_components})
+list(FILTER llvm_libraries EXCLUDE REGEX "libPolly") # cmake/polly_stub.cpp stands in
+
+# By path: the exported clang targets carry the shared LLVM in their interface, and two LLVMs in one process abort at start.
+set(clang_libraries "")
+if(WEFT_SNIPPETS)
+  foreach(name Frontend Driver CodeGen Serialization Parse Sema Edit Analysis ASTMatchers AST APINotes Support Lex Basic)
+    list(APPEND clang_libraries "${llvm_library_dir}/libclang${name}.a")
+  endforeach()
+endif()
+
+# Of the system libraries that llvm-config names, only these two are needed, and both are linked statically.
+find_library(ZLIB_STATIC NAMES libz.a REQUIRED)
+find_library(ZSTD_STATIC NAMES libzstd.a REQUIRED)
+
+# --- the library -----------------------------------------------------------------------------------------------------
+
+add_library(weft_codegen SHARED ${weft_sources_weft_codegen} ${embedded_device_bitcode}
+                                "${PROJECT_SOURCE_DIR}/cmake/polly_stub.cpp")
+target_include_directories(weft_codegen SYSTEM PRIVATE "${llvm_include_dir}")
+target_compile_definitions(weft_codegen PRIVATE WEFT_SNIPPETS=$<BOOL:${WEFT_SNIPPETS}>)
+target_link_libraries(
+  weft_codegen PRIVATE weft weft_compile_options -Wl,--start-group ${clang_libraries} ${llvm_libraries} -Wl,--end-group
+                       "${ZLIB_STATIC}" "${ZSTD_STATIC}" ${CMAKE_DL_LIBS})
+target_link_options(weft_codegen PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+if(weft_linker)
+  target_link_options(weft_codegen PRIVATE -Wl,--icf=all)
+endif()
+if(WEFT_SANITIZE)
+  # LLVM comes without the sanitizer's marks, so its types cannot be checked against ours.
+  target_compile_options(weft_codegen PRIVATE -fno-sanitize=vptr)
+else()
+  target_link_options(weft_codegen PRIVATE -Wl,-z,defs)
+endif()
+set_target_properties(
+  weft_codegen
+  PROPERTIES CXX_VISIBILITY_PRESET hidden
+             VISIBILITY_INLINES_HIDDEN ON
+             LIBRARY_OUTPUT_DIRECTORY "${weft_library_dir}"
+             INSTALL_RPATH "${weft_rpath}")
+if(WEFT_INSTALL)
+  install(TARGETS weft_codegen LIBRARY DESTINATION warp/lib)
+endif()

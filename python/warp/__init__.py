@@ -1,0 +1,1 @@
+"""Weft: the Warp kernel framework on a compiler of its own."""
