@@ -1,0 +1,62 @@
+// The compile service: turns IR into callables on background threads, through the disk cache.
+// Identical requests share one compile. Survives fork (the child compiles on threads of its own) and the end of the process.
+// Not here: the compile pipeline (codegen/compile.h), cache files (cache.h), loading of images (cpu/image_loader.h).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/backend.h"
+#include "ir/ir.h"
+
+namespace weft::runtime {
+
+class DiskCache;
+struct CompileJob;
+
+// One requested kernel: perhaps still being compiled, later callable for as long as this object lives.
+class LoadedKernel {
+  public:
+    LoadedKernel(std::shared_ptr<CompileJob> job, std::string kernel);
+
+    // Whether wait() returns (or throws) at once.
+    bool ready() const;
+    // Blocks until the compile has ended (do not hold the GIL); throws what it threw: UserError or InternalError.
+    codegen::KernelEntry wait();
+    const std::string& name() const { return kernel_; }
+    // After wait(): milliseconds a stage ("key", "cache", "prepare", "emit", ..., "store", "load"), and where the code came from.
+    std::vector<codegen::StageTime> times() const;
+    bool from_cache() const;
+
+  private:
+    std::shared_ptr<CompileJob> job_;
+    std::string kernel_;
+    codegen::KernelEntry entry_ = nullptr;
+};
+
+class Compiler {
+  public:
+    // `cache` may be null. `threads` 0: one a core; they start when first needed.
+    explicit Compiler(std::shared_ptr<DiskCache> cache, int threads = 0);
+    // Ends running compiles first; those not begun fail.
+    ~Compiler();
+    Compiler(const Compiler&) = delete;
+    Compiler& operator=(const Compiler&) = delete;
+
+    // Returns at once. The module must verify, must not change afterwards, and may hold several kernels: they share one
+    // compile. An empty `backend` is the default one. An unknown backend or kernel throws here.
+    std::shared_ptr<LoadedKernel> request(std::shared_ptr<const ir::Module> module, const std::string& kernel,
+                                          const std::string& backend = {}, const codegen::Options& options = {});
+    // Blocks until nothing is queued or running.
+    void wait_idle();
+    DiskCache* cache() const;
+
+    struct Service;
+
+  private:
+    std::shared_ptr<Service> service_;
+};
+
+}  // namespace weft::runtime
