@@ -47,18 +47,18 @@ std::string_view mnemonic(MathFn fn) { return kMath[static_cast<size_t>(fn)].mne
 int operand_count(MathFn fn) { return kMath[static_cast<size_t>(fn)].operands; }
 std::string_view mnemonic(AtomicKind kind) { return kAtomic[static_cast<size_t>(kind)]; }
 
-Value* Function::new_value(Type type, std::string_view name) {
+Value* Function::new_value(Type type, std::string_view user_name) {
     Value& value = values_.emplace_back();
     value.type = type;
     value.id = static_cast<int>(values_.size()) - 1;
-    value.name = name;
+    value.name = user_name;
     return &value;
 }
 
-Op* Function::new_op(Opcode code, const Location& location) {
+Op* Function::new_op(Opcode code, const Location& where) {
     Op& op = ops_.emplace_back();
     op.code = code;
-    op.location = location;
+    op.location = where;
     return &op;
 }
 

@@ -97,8 +97,8 @@ struct Function {
     const std::vector<Value*>& parameters() const { return body.arguments; }
 
     // Values and ops live as long as their function; erasing an op only unlinks it.
-    Value* new_value(Type type, std::string_view name = {});
-    Op* new_op(Opcode code, const Location& location);
+    Value* new_value(Type type, std::string_view user_name = {});
+    Op* new_op(Opcode code, const Location& where);
 
   private:
     std::deque<Value> values_;
