@@ -9,12 +9,12 @@ CTEST_ARGS ?=
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MAKEFLAGS += --no-print-directory
+MAKEFLAGS += -s --no-print-directory
 
 ifeq ($(PYTHON),python3)
   VENV := .venv
 else
-  VENV := .venv-$(notdir $(PYTHON))
+  VENV := .venv-$(patsubst python%,%,$(notdir $(PYTHON)))
 endif
 BIN := $(CURDIR)/$(VENV)/bin
 RELEASE := build/release
@@ -59,7 +59,7 @@ venv: system
 $(VENV)/.stamp: tools/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Weft needs Python 3.10 or newer: make PYTHON=...")'
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off -r tools/requirements.txt | grep -v "^Requirement already"
+	@$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off -r tools/requirements.txt 2>&1 | grep -E "^(Collecting|  Downloading|Installing|Successfully|ERROR)" | cut -c1-100
 	@echo $(CURDIR)/python > $$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/weft-source.pth
 	@touch $@
 
@@ -112,10 +112,15 @@ test-core: build
 test-python: build
 	@$(VENV)/bin/python -m pytest -n $(JOBS) $(FAST) $(PYTEST_ARGS)
 
+# Found on the path, else among pyenv's.
 test-pythons:
-	@for python in $(PYTHONS); do \
-	    if $$python -c '' 2>/dev/null; then echo "== $$python"; $(MAKE) test-python PYTHON=$$python; \
-	    else echo "== $$python is not installed: skipped"; fi; \
+	@for name in $(PYTHONS); do \
+	    python=""; \
+	    for candidate in $$name $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$${name#python}.*/bin/$$name; do \
+	        if $$candidate -c '' 2>/dev/null; then python=$$candidate; fi; \
+	    done; \
+	    if [ -n "$$python" ]; then echo "== $$python"; $(MAKE) test-python PYTHON=$$python; \
+	    else echo "== $$name is not installed: skipped"; fi; \
 	done
 
 # The sanitizers' own library, and the C++ library whose functions it wraps, must be loaded before Python.
@@ -138,7 +143,8 @@ bench: build
 # --- style -----------------------------------------------------------------------------------------------------------
 
 lint: $(VENV)/.stamp
-	@clang-format --dry-run -Werror $(CXX_FILES)
+	@files=$$(clang-format --dry-run $(CXX_FILES) 2>&1 | sed -n 's/:[0-9]*:[0-9]*: .*clang-format-violations.*//p' | sort -u); \
+	test -z "$$files" || { printf 'not formatted (make format): %s\n' $$files; exit 1; }
 	@ruff check --quiet .
 	@ruff format --check --quiet . || { ruff format --check .; exit 1; }
 	@echo "style: all files pass"

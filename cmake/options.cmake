@@ -31,3 +31,7 @@ else()
   endif()
 endif()
 set(weft_library_dir "${weft_package_dir}/lib")
+
+# scikit-build-core clears a build tree that another of pip's throw-away environments configured, which each `pip install -e .`
+# is, unless the note by which it knows is gone. Nothing in such an environment is used by path (cmake/extension.cmake).
+file(REMOVE "${PROJECT_BINARY_DIR}/.skbuild-info.json")
