@@ -1,0 +1,31 @@
+// The C++ objects that Python objects of the package stand for, and what bind's files ask of each other.
+// Attributes of the package's objects: `_weft_type_` (a _core.Type), `_weft_pattern_` (the text of a TypePattern, on generic
+// annotations such as `wp.array(dtype=Any)`), `_weft_function_` (a _core.Function), `_weft_builtin_` (a name),
+// `_weft_value_` (a _core.Type and a flat tuple of numbers).
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+
+#include "frontend/environment.h"
+#include "ir/type.h"
+
+namespace weft::bind {
+
+// _core.Type is ir::Type itself. _core.Function is this: one definition, and all definitions of its name.
+struct FunctionObject {
+    std::shared_ptr<frontend::FunctionSource> source;
+    std::shared_ptr<frontend::OverloadSet> overloads;
+};
+
+// ast.cpp: the tree of a function from its ast.FunctionDef (line numbers are those of the file).
+std::unique_ptr<frontend::FunctionTree> read_tree(nanobind::handle definition);
+
+// environment.cpp: the world of a Python function object (its closure, globals, annotations, defaults).
+std::shared_ptr<frontend::Environment> make_environment(nanobind::object function);
+
+// environment.cpp: what a Python object stands for inside a kernel.
+frontend::Binding read_binding(nanobind::handle object);
+
+}  // namespace weft::bind
