@@ -59,7 +59,7 @@ class InternalError : public std::logic_error {
 }  // namespace weft
 
 // An invariant of our own. `message` may be any expression that makes a std::string; it is evaluated only on failure.
-#define WEFT_CHECK(condition, message)                                              \
-    do {                                                                            \
+#define WEFT_CHECK(condition, message)                                                 \
+    do {                                                                               \
         if (!(condition)) ::weft::fail_check(#condition, __FILE__, __LINE__, message); \
     } while (false)

@@ -78,7 +78,8 @@ Value* fold_identity(Opcode code, Value* a, Value* b) {
             if (code == Opcode::Or && a->type.is_bool() && is_filled_with(b, 1)) return b;
             if (code == Opcode::Or && a->type.is_bool() && is_filled_with(a, 1)) return a;
             break;
-        default: break;
+        default:
+            break;
     }
     return nullptr;
 }
@@ -281,8 +282,8 @@ Value* Builder::extract(Value* aggregate, int part) {
 }
 
 Value* Builder::insert(Value* aggregate, Value* value, int part) {
-    WEFT_CHECK(aggregate->type.part(part) == value->type, "insert " + value->type.str() + " into " +
-                                                              aggregate->type.str());
+    WEFT_CHECK(aggregate->type.part(part) == value->type,
+               "insert " + value->type.str() + " into " + aggregate->type.str());
     if (folding_) {
         if (const Op* op = defined_by(aggregate, Opcode::Compose)) {
             auto parts = op->operands;
@@ -498,9 +499,7 @@ std::vector<Value*> Builder::for_(Value* begin, Value* end, Value* step, Values 
     std::vector<Type> arguments = types_of(initial);
     Op& op = emit_op(Opcode::For, operands, arguments);
     arguments.insert(arguments.begin(), begin->type);
-    fill_region(op, arguments, [&](Region& region) {
-        body(region.arguments[0], Values(region.arguments).subspan(1));
-    });
+    fill_region(op, arguments, [&](Region& region) { body(region.arguments[0], Values(region.arguments).subspan(1)); });
     return op.results;
 }
 
@@ -519,31 +518,51 @@ std::vector<Value*> Builder::emit(Opcode code, Values operands, std::span<const 
     if (!folding_ || !is_pure(code)) return emit_op(code, operands, results, ints, text).results;
     const auto part = [&] { return static_cast<int>(ints[0]); };
     switch (code) {
-        case Opcode::Const: return {constant_bits(results[0], static_cast<uint64_t>(ints[0]))};
-        case Opcode::Zero: return {zero(results[0])};
-        case Opcode::Math: return {math(static_cast<MathFn>(ints[0]), operands)};
+        case Opcode::Const:
+            return {constant_bits(results[0], static_cast<uint64_t>(ints[0]))};
+        case Opcode::Zero:
+            return {zero(results[0])};
+        case Opcode::Math:
+            return {math(static_cast<MathFn>(ints[0]), operands)};
         case Opcode::Eq:
         case Opcode::Ne:
         case Opcode::Lt:
         case Opcode::Le:
         case Opcode::Gt:
-        case Opcode::Ge: return {compare(code, operands[0], operands[1])};
-        case Opcode::Select: return {select(operands[0], operands[1], operands[2])};
-        case Opcode::Cast: return {cast(results[0], operands[0])};
-        case Opcode::Bitcast: return {bitcast(results[0], operands[0])};
-        case Opcode::Compose: return {compose(results[0], operands)};
-        case Opcode::Splat: return {splat(results[0], operands[0])};
-        case Opcode::Extract: return {extract(operands[0], part())};
-        case Opcode::Insert: return {insert(operands[0], operands[1], part())};
-        case Opcode::ExtractAt: return {extract_at(operands[0], operands[1])};
-        case Opcode::InsertAt: return {insert_at(operands[0], operands[1], operands[2])};
-        case Opcode::At: return {at(operands[0], operands.subspan(1))};
-        case Opcode::Member: return {member(operands[0], part())};
-        case Opcode::MemberAt: return {member_at(operands[0], operands[1])};
-        case Opcode::View: return {view(operands[0], operands.subspan(1))};
-        case Opcode::Shape: return {shape(operands[0], part())};
-        case Opcode::IsValid: return {is_valid(operands[0])};
-        default: break;
+        case Opcode::Ge:
+            return {compare(code, operands[0], operands[1])};
+        case Opcode::Select:
+            return {select(operands[0], operands[1], operands[2])};
+        case Opcode::Cast:
+            return {cast(results[0], operands[0])};
+        case Opcode::Bitcast:
+            return {bitcast(results[0], operands[0])};
+        case Opcode::Compose:
+            return {compose(results[0], operands)};
+        case Opcode::Splat:
+            return {splat(results[0], operands[0])};
+        case Opcode::Extract:
+            return {extract(operands[0], part())};
+        case Opcode::Insert:
+            return {insert(operands[0], operands[1], part())};
+        case Opcode::ExtractAt:
+            return {extract_at(operands[0], operands[1])};
+        case Opcode::InsertAt:
+            return {insert_at(operands[0], operands[1], operands[2])};
+        case Opcode::At:
+            return {at(operands[0], operands.subspan(1))};
+        case Opcode::Member:
+            return {member(operands[0], part())};
+        case Opcode::MemberAt:
+            return {member_at(operands[0], operands[1])};
+        case Opcode::View:
+            return {view(operands[0], operands.subspan(1))};
+        case Opcode::Shape:
+            return {shape(operands[0], part())};
+        case Opcode::IsValid:
+            return {is_valid(operands[0])};
+        default:
+            break;
     }
     if (is_elementwise(code)) {
         return {operands.size() == 1 ? unary(code, operands[0]) : binary(code, operands[0], operands[1])};

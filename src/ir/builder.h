@@ -132,7 +132,7 @@ class Builder {
 
 // The constant behind a value, when it is one (a Const, or a Zero of scalar type).
 std::optional<uint64_t> constant_bits(const Value* value);
-std::optional<double> constant_number(const Value* value);   // as a double, whatever its type
+std::optional<double> constant_number(const Value* value);    // as a double, whatever its type
 std::optional<int64_t> constant_integer(const Value* value);  // integers and bools only
 // Bits of a scalar constant, and back. bits are zero-extended; f16 and bf16 round to nearest even.
 uint64_t to_bits(Scalar type, double value);

@@ -31,7 +31,8 @@ constexpr auto kMath = std::to_array<MathInfo>({
 #undef MATH
 });
 
-constexpr std::array<std::string_view, kAtomicKindCount> kAtomic = {"add", "min", "max", "and", "or", "xor", "exchange"};
+constexpr std::array<std::string_view, kAtomicKindCount> kAtomic = {"add", "sub", "min", "max",
+                                                                    "and", "or",  "xor", "exchange"};
 
 unsigned flags(Opcode code) { return kOps[static_cast<size_t>(code)].flags; }
 
@@ -60,6 +61,15 @@ Op* Function::new_op(Opcode code, const Location& where) {
     op.code = code;
     op.location = where;
     return &op;
+}
+
+void Function::replace_body(Function&& other) {
+    body = std::move(other.body);
+    results = std::move(other.results);
+    values_ = std::move(other.values_);
+    ops_ = std::move(other.ops_);
+    for (Value* argument : body.arguments) argument->region = &body;
+    for (Op* op : body.ops) op->parent = &body;
 }
 
 Function* Module::find(std::string_view name) const {

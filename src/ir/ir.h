@@ -28,8 +28,8 @@ enum class MathFn : uint8_t {
 #undef MATH
 };
 
-enum class AtomicKind : uint8_t { Add, Min, Max, And, Or, Xor, Exchange };
-inline constexpr int kAtomicKindCount = 7;
+enum class AtomicKind : uint8_t { Add, Sub, Min, Max, And, Or, Xor, Exchange };
+inline constexpr int kAtomicKindCount = 8;
 
 // Properties of an opcode, from ops.def.
 std::string_view mnemonic(Opcode code);
@@ -99,6 +99,8 @@ struct Function {
     // Values and ops live as long as their function; erasing an op only unlinks it.
     Value* new_value(Type type, std::string_view user_name = {});
     Op* new_op(Opcode code, const Location& where);
+    // Takes the body (and results) of a function built elsewhere; the old one is gone.
+    void replace_body(Function&& other);
 
   private:
     std::deque<Value> values_;

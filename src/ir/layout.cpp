@@ -24,34 +24,42 @@ int64_t align_of(Type type) {
         case TypeKind::Vec:
         case TypeKind::Mat:
         case TypeKind::Quat:
-        case TypeKind::Transform: return scalar_bits(type.element()) / 8;
+        case TypeKind::Transform:
+            return scalar_bits(type.element()) / 8;
         case TypeKind::Struct:
         case TypeKind::Tuple: {
             int64_t alignment = std::max<int64_t>(1, type.alignment());
             for (int i = 0; i < type.part_count(); ++i) alignment = std::max(alignment, field_align(type, i));
             return alignment;
         }
-        case TypeKind::Array: return 8;
+        case TypeKind::Array:
+            return 8;
         case TypeKind::Void:
         case TypeKind::Ref:
-        case TypeKind::Stack: break;
+        case TypeKind::Stack:
+            break;
     }
     WEFT_CHECK(false, type.str() + " has no layout");
 }
 
 int64_t size_of(Type type) {
     switch (type.kind()) {
-        case TypeKind::Scalar: return scalar_bits(type.element()) / 8;
+        case TypeKind::Scalar:
+            return scalar_bits(type.element()) / 8;
         case TypeKind::Vec:
         case TypeKind::Mat:
         case TypeKind::Quat:
-        case TypeKind::Transform: return type.part_count() * (scalar_bits(type.element()) / 8);
+        case TypeKind::Transform:
+            return type.part_count() * (scalar_bits(type.element()) / 8);
         case TypeKind::Struct:
-        case TypeKind::Tuple: return align_up(fields_end(type, type.part_count()), align_of(type));
-        case TypeKind::Array: return descriptor_size(type.ndim());
+        case TypeKind::Tuple:
+            return align_up(fields_end(type, type.part_count()), align_of(type));
+        case TypeKind::Array:
+            return descriptor_size(type.ndim());
         case TypeKind::Void:
         case TypeKind::Ref:
-        case TypeKind::Stack: break;
+        case TypeKind::Stack:
+            break;
     }
     WEFT_CHECK(false, type.str() + " has no layout");
 }

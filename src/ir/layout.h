@@ -20,6 +20,8 @@ constexpr int64_t descriptor_shape_offset(int dim) { return 8 + 8 * static_cast<
 constexpr int64_t descriptor_stride_offset(int ndim, int dim) { return 8 + 8 * static_cast<int64_t>(ndim + dim); }
 constexpr int64_t descriptor_size(int ndim) { return 8 + 16 * static_cast<int64_t>(ndim); }
 
-constexpr int64_t align_up(int64_t offset, int64_t alignment) { return (offset + alignment - 1) / alignment * alignment; }
+constexpr int64_t align_up(int64_t offset, int64_t alignment) {
+    return (offset + alignment - 1) / alignment * alignment;
+}
 
 }  // namespace weft::ir

@@ -1,7 +1,7 @@
 // Printer and parser side by side, as each form must be read back by the other. Grammar, informally:
-//   module   := { ("kernel" | "func") "@"name "(" [%name ":" type {"," ...}] ")" ["->" "(" types ")"] ["adjoint" "@"name] body }
-//   body     := "{" ["(" %name ":" type {"," ...} ")"] { op } "}"
-//   op       := [%name {"," %name} "="] mnemonic ["." sub] [literal] ["(" operands ")"] ["[" ints "]"] ["\"" text "\""]
+//   module   := { ("kernel" | "func") "@"name "(" [%name ":" type {"," ...}] ")" ["->" "(" types ")"] ["adjoint"
+//   "@"name] body } body     := "{" ["(" %name ":" type {"," ...} ")"] { op } "}" op       := [%name {"," %name} "="]
+//   mnemonic ["." sub] [literal] ["(" operands ")"] ["[" ints "]"] ["\"" text "\""]
 //               [":" types] { body } ["@" line ":" column]
 // A constant's literal is a number, true, false, or # and its bits in hexadecimal.
 #include "ir/text.h"
@@ -445,7 +445,8 @@ class Parser {
                 if (c == 'x') {
                     int byte = 0;
                     const char* digits = text_.data() + position_;
-                    if (position_ + 2 > text_.size() || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) {
+                    if (position_ + 2 > text_.size() ||
+                        std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) {
                         fail("bad escape");
                     }
                     position_ += 2;

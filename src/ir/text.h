@@ -9,7 +9,7 @@
 namespace weft::ir {
 
 struct PrintOptions {
-    bool names = true;      // the user's names in values; off for hashing, so that renaming a local changes nothing
+    bool names = true;       // the user's names in values; off for hashing, so that renaming a local changes nothing
     bool locations = false;  // " @line:column" behind ops that have one
 };
 

@@ -50,7 +50,9 @@ class TypeTable {
             case TypeKind::Vec:
             case TypeKind::Mat:
             case TypeKind::Quat:
-            case TypeKind::Transform: node.differentiable = is_float(node.element); break;
+            case TypeKind::Transform:
+                node.differentiable = is_float(node.element);
+                break;
             case TypeKind::Array:
                 node.differentiable = node.target.is_differentiable();
                 node.contains_array = true;
@@ -64,7 +66,8 @@ class TypeTable {
                 break;
             case TypeKind::Void:
             case TypeKind::Ref:
-            case TypeKind::Stack: break;
+            case TypeKind::Stack:
+                break;
         }
     }
 

@@ -40,7 +40,8 @@ class Type {
     static Type mat(int rows, int columns, Scalar element);
     static Type quat(Scalar element);
     static Type transform(Scalar element);
-    // Structs are equal when name, fields and layout demands are. `alignment` 0 is the natural one; `packed` has no padding.
+    // Structs are equal when name, fields and layout demands are. `alignment` 0 is the natural one; `packed` has no
+    // padding.
     static Type structure(std::string_view name, const std::vector<Field>& fields, int alignment = 0,
                           bool packed = false);
     static Type tuple(const std::vector<Type>& parts);
@@ -56,9 +57,9 @@ class Type {
     bool is_scalar() const { return is(TypeKind::Scalar); }
     bool is_scalar(Scalar s) const { return is_scalar() && element() == s; }
     bool is_bool() const { return is_scalar(Scalar::Bool); }
-    bool is_float() const;    // a floating-point scalar
-    bool is_int() const;      // an integer scalar (bool is not)
-    bool is_signed() const;   // a signed integer scalar
+    bool is_float() const;   // a floating-point scalar
+    bool is_int() const;     // an integer scalar (bool is not)
+    bool is_signed() const;  // a signed integer scalar
     // Vec, Mat, Quat or Transform: parts are scalars of one type, on which elementwise ops work.
     bool is_uniform() const;
     // Scalar or uniform with floating-point elements.
@@ -68,12 +69,12 @@ class Type {
     // Contains an Array somewhere (itself, a field, a part).
     bool contains_array() const;
 
-    Scalar element() const;   // the scalar type: of a Scalar itself, of uniform types their element
+    Scalar element() const;  // the scalar type: of a Scalar itself, of uniform types their element
     Type element_type() const { return scalar(element()); }
-    int rows() const;         // Mat
-    int columns() const;      // Mat
-    int ndim() const;         // Array
-    Type target() const;      // Array: element type; Ref: what it refers to; Stack: element
+    int rows() const;     // Mat
+    int columns() const;  // Mat
+    int ndim() const;     // Array
+    Type target() const;  // Array: element type; Ref: what it refers to; Stack: element
 
     // Aggregates (uniform, Struct, Tuple) are seen as a list of parts; a Mat's are its scalars, row by row.
     bool is_aggregate() const;

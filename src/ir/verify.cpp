@@ -60,8 +60,8 @@ class Verifier {
     }
 
     void same_types(const Op& op, std::span<Value* const> values, std::span<const Type> types) const {
-        expect(values.size() == types.size(), &op, "passes " + std::to_string(values.size()) + " values for " +
-                                                       std::to_string(types.size()));
+        expect(values.size() == types.size(), &op,
+               "passes " + std::to_string(values.size()) + " values for " + std::to_string(types.size()));
         for (size_t i = 0; i < types.size(); ++i) {
             expect(values[i]->type == types[i], &op, "passes " + values[i]->type.str() + " for " + types[i].str());
         }
@@ -86,7 +86,8 @@ class Verifier {
                 expect(context != Context::WhileCondition, &op, "inside a condition");
                 same_types(op, op.operands, function_.results);
                 break;
-            default: expect(context != Context::WhileCondition, &op, "inside a condition");
+            default:
+                expect(context != Context::WhileCondition, &op, "inside a condition");
         }
     }
 
@@ -134,12 +135,12 @@ class Verifier {
             want(type.is_scalar() || type.is_uniform(), "result is neither scalar nor uniform");
             for (const Value* v : op.operands) want(v->type == type, "operands and result differ in type");
             const bool unary = op.code == Opcode::Neg || op.code == Opcode::Abs || op.code == Opcode::Not;
-            const size_t count = op.code == Opcode::Math ? static_cast<size_t>(operand_count(op.math()))
-                                                         : (unary ? 1 : 2);
+            const size_t count =
+                op.code == Opcode::Math ? static_cast<size_t>(operand_count(op.math())) : (unary ? 1 : 2);
             want(op.operands.size() == count, "wrong number of operands");
             const Scalar element = type.element();
-            const bool bits = op.code == Opcode::And || op.code == Opcode::Or || op.code == Opcode::Xor ||
-                              op.code == Opcode::Not;
+            const bool bits =
+                op.code == Opcode::And || op.code == Opcode::Or || op.code == Opcode::Xor || op.code == Opcode::Not;
             if (op.code == Opcode::Math) want(is_float(element), "needs floats");
             if (bits) want(!is_float(element), "needs integers or bools");
             if (!bits && op.code != Opcode::Math) want(element != Scalar::Bool, "has no meaning for bools");
@@ -147,8 +148,12 @@ class Verifier {
             return;
         }
         switch (op.code) {
-            case Opcode::Const: want(result().is_scalar(), "is no scalar"), word(); break;
-            case Opcode::Zero: want(!result().is(TypeKind::Ref) && !result().is(TypeKind::Stack), "has no zero"); break;
+            case Opcode::Const:
+                want(result().is_scalar(), "is no scalar"), word();
+                break;
+            case Opcode::Zero:
+                want(!result().is(TypeKind::Ref) && !result().is(TypeKind::Stack), "has no zero");
+                break;
             case Opcode::Eq:
             case Opcode::Ne:
             case Opcode::Lt:
@@ -181,7 +186,9 @@ class Verifier {
             case Opcode::Splat:
                 want(result().is_uniform() && operand(0) == result().element_type(), "needs the element's type");
                 break;
-            case Opcode::Extract: want(part(operand(0)) == result(), "wrong result type"); break;
+            case Opcode::Extract:
+                want(part(operand(0)) == result(), "wrong result type");
+                break;
             case Opcode::Insert:
                 want(part(operand(0)) == operand(1) && operand(0) == result(), "wrong types");
                 break;
@@ -216,7 +223,9 @@ class Verifier {
                          result() == Type::ref(operand(0).target().element_type()),
                      "wrong types");
                 break;
-            case Opcode::Load: want(operand(0).is(TypeKind::Ref) && operand(0).target() == result(), "wrong types"); break;
+            case Opcode::Load:
+                want(operand(0).is(TypeKind::Ref) && operand(0).target() == result(), "wrong types");
+                break;
             case Opcode::Store:
                 want(operand(0).is(TypeKind::Ref) && operand(0).target() == operand(1) && op.results.empty(),
                      "wrong types");
@@ -231,9 +240,13 @@ class Verifier {
                 want(operand(0).is(TypeKind::Array) && word() >= 0 && word() < operand(0).ndim() && result() == i32(),
                      "wrong types");
                 break;
-            case Opcode::IsValid: want(operand(0).is(TypeKind::Array) && result().is_bool(), "wrong types"); break;
+            case Opcode::IsValid:
+                want(operand(0).is(TypeKind::Array) && result().is_bool(), "wrong types");
+                break;
             case Opcode::ThreadIndex:
-            case Opcode::LaunchDim: want(word() >= 0 && word() < 8 && result() == i32(), "wrong dimension"); break;
+            case Opcode::LaunchDim:
+                want(word() >= 0 && word() < 8 && result() == i32(), "wrong dimension");
+                break;
             case Opcode::Call: {
                 const Function* callee = module_.find(op.text);
                 expect(callee && callee->kind == FunctionKind::Function, &op, "calls unknown @" + op.text);
@@ -243,12 +256,18 @@ class Verifier {
                 same_types(op, op.results, callee->results);
                 break;
             }
-            case Opcode::Native: want(!op.text.empty(), "has no symbol"); break;
+            case Opcode::Native:
+                want(!op.text.empty(), "has no symbol");
+                break;
             case Opcode::Print:
                 for (const Value* v : op.operands) want(v->type.is_scalar(), "prints scalars only");
                 break;
-            case Opcode::Assert: want(operand(0).is_bool(), "needs a bool"); break;
-            case Opcode::StackNew: want(result().is(TypeKind::Stack), "wrong type"); break;
+            case Opcode::Assert:
+                want(operand(0).is_bool(), "needs a bool");
+                break;
+            case Opcode::StackNew:
+                want(result().is(TypeKind::Stack), "wrong type");
+                break;
             case Opcode::StackPush:
                 want(operand(0).is(TypeKind::Stack) && operand(0).target() == operand(1), "wrong types");
                 break;
@@ -256,7 +275,8 @@ class Verifier {
                 want(operand(0).is(TypeKind::Stack) && operand(0).target() == result(), "wrong types");
                 break;
             case Opcode::If:
-                want(op.regions.size() == 2 && op.operands.size() == 1 && operand(0).is_bool(), "needs a bool, two regions");
+                want(op.regions.size() == 2 && op.operands.size() == 1 && operand(0).is_bool(),
+                     "needs a bool, two regions");
                 for (const auto& r : op.regions) {
                     want(r->arguments.empty(), "region has arguments");
                     region(*r, Context::If);
@@ -275,7 +295,8 @@ class Verifier {
                 loop(op, 0, 0, Context::WhileCondition);
                 loop(op, 0, 1, Context::Loop);
                 break;
-            default: break;
+            default:
+                break;
         }
     }
 

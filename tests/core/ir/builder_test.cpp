@@ -89,10 +89,13 @@ TEST_F(BuilderTest, AggregatesSeeThroughEachOther) {
 TEST_F(BuilderTest, MergesEqualOpsOfEnclosingRegionsOnly) {
     Value* outer = b.add(x, x);
     Value* inner = nullptr;
-    b.if_(b.boolean(true), {}, [&] {
-        EXPECT_EQ(b.add(x, x), outer);
-        inner = b.mul(x, x);
-    }, [&] { EXPECT_NE(b.mul(x, x), inner); });
+    b.if_(
+        b.boolean(true), {},
+        [&] {
+            EXPECT_EQ(b.add(x, x), outer);
+            inner = b.mul(x, x);
+        },
+        [&] { EXPECT_NE(b.mul(x, x), inner); });
     EXPECT_NE(b.mul(x, x), inner);
     b.return_({});
     verify(module);

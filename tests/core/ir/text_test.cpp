@@ -89,10 +89,10 @@ TEST(Text, StructuredControl) {
 }
 
 TEST(Text, TypesOfEveryKind) {
-    for (const char* text : {"bool", "bf16", "vec<27, f64>", "mat<3, 2, i8>", "quat<f32>", "transform<f16>",
-                             "array<vec<2, u16>, 4>", "tuple<>", "tuple<i32, vec<3, f32>>",
-                             "struct P<x: vec<3, f32>, a: array<i32, 1>>", "struct Q<align 16 packed x: f32>",
-                             "stack<struct P<m: f64>>", "ref<quat<f64>>"}) {
+    for (const char* text :
+         {"bool", "bf16", "vec<27, f64>", "mat<3, 2, i8>", "quat<f32>", "transform<f16>", "array<vec<2, u16>, 4>",
+          "tuple<>", "tuple<i32, vec<3, f32>>", "struct P<x: vec<3, f32>, a: array<i32, 1>>",
+          "struct Q<align 16 packed x: f32>", "stack<struct P<m: f64>>", "ref<quat<f64>>"}) {
         EXPECT_EQ(parse_type(text).str(), text);
     }
 }

@@ -1,0 +1,81 @@
+#include "ad/overwritten.h"
+
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+
+namespace weft::ad {
+namespace {
+
+using namespace ir;
+
+// Where arrays that came in as parameters are read or written; by the parameter's index.
+using Accesses = std::map<int, Location>;
+
+// The parameters of the function that an array or a Ref may come from.
+void roots(const Value* value, const Function& function, std::vector<int>& out) {
+    if (!value->op) {
+        if (value->region == &function.body) out.push_back(value->index);
+        return;
+    }
+    const Op& op = *value->op;
+    if (op.code == Opcode::Select) {
+        roots(op.operands[1], function, out);
+        roots(op.operands[2], function, out);
+    } else if (op.code == Opcode::If) {
+        for (const auto& region : op.regions) {
+            if (region->terminator()->code == Opcode::Yield) {
+                roots(region->terminator()->operands[static_cast<size_t>(value->index)], function, out);
+            }
+        }
+    } else if (!op.operands.empty()) {
+        roots(op.operands[0], function, out);
+    }
+}
+
+enum class Access { Read, Write };
+
+Accesses accesses(const Module& module, const Function& function, Access wanted) {
+    Accesses found;
+    const auto note = [&](const Value* place, const Location& location) {
+        std::vector<int> parameters;
+        roots(place, function, parameters);
+        for (const int p : parameters) found.try_emplace(p, location);
+    };
+    walk(function.body, [&](const Op& op) {
+        const bool read = op.code == Opcode::Load && op.text != kFinalLoad;
+        const bool written = op.code == Opcode::Store || op.code == Opcode::Atomic;
+        if (wanted == Access::Read ? read : written) note(op.operands[0], op.location);
+        if (op.code == Opcode::Native && wanted == Access::Read) {
+            for (const Value* v : op.operands) {
+                if (v->type.contains_array()) note(v, op.location);
+            }
+        }
+        if (op.code == Opcode::Call) {
+            for (const auto& [parameter, location] : accesses(module, *module.find(op.text), wanted)) {
+                note(op.operands[static_cast<size_t>(parameter)], location ? location : op.location);
+            }
+        }
+    });
+    return found;
+}
+
+}  // namespace
+
+void check_overwritten(const Module& module, const Function& kernel, const Function& adjoint) {
+    const Accesses written = accesses(module, kernel, Access::Write);
+    const Accesses read = accesses(module, adjoint, Access::Read);
+    for (const auto& [parameter, location] : read) {
+        const auto write = written.find(parameter);
+        if (static_cast<size_t>(parameter) >= kernel.parameters().size() || write == written.end()) continue;
+        const std::string& name = kernel.parameters()[static_cast<size_t>(parameter)]->name;
+        throw UserError(ErrorKind::Gradient,
+                        "the gradient of kernel '" + kernel.name + "' needs a value of array '" + name +
+                            "' that the kernel overwrites; write the result to another array",
+                        location)
+            .with_note("overwritten in line " + std::to_string(write->second.line));
+    }
+}
+
+}  // namespace weft::ad
