@@ -1,0 +1,30 @@
+#include "codegen/backend.h"
+
+#include <algorithm>
+
+#include "ir/layout.h"
+
+namespace weft::codegen {
+
+std::string Options::key() const {
+    std::string out = "O" + std::to_string(optimize);
+    if (fast_math) out += " fast";
+    if (contract) out += " contract";
+    if (line_info) out += " lines";
+    return out;
+}
+
+std::vector<int64_t> parameter_offsets(const ir::Function& kernel) {
+    std::vector<int64_t> out;
+    int64_t end = 0;
+    for (const ir::Value* parameter : kernel.parameters()) {
+        // Eight bytes for each, so that a launch may copy whole words.
+        end = ir::align_up(end, std::max<int64_t>(8, ir::align_of(parameter->type)));
+        out.push_back(end);
+        end += ir::size_of(parameter->type);
+    }
+    out.push_back(ir::align_up(end, 8));
+    return out;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,378 @@
+#include "codegen/llvm/scalar.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "base/error.h"
+#include "codegen/symbols.h"
+
+namespace weft::codegen::llvm_backend {
+
+using ir::Opcode;
+using ir::Scalar;
+using llvm::Value;
+
+ScalarEmitter::ScalarEmitter(llvm::Module& module, llvm::IRBuilder<>& builder, bool half_instructions, bool fast_math)
+    : module_(module), builder_(builder), half_instructions_(half_instructions), fast_math_(fast_math) {}
+
+llvm::Type* ScalarEmitter::type(Scalar scalar) const {
+    auto& context = module_.getContext();
+    switch (scalar) {
+        case Scalar::Bool: return llvm::Type::getInt1Ty(context);
+        case Scalar::F16:
+        case Scalar::BF16: return llvm::Type::getInt16Ty(context);
+        case Scalar::F32: return llvm::Type::getFloatTy(context);
+        case Scalar::F64: return llvm::Type::getDoubleTy(context);
+        default: return llvm::Type::getIntNTy(context, static_cast<unsigned>(ir::scalar_bits(scalar)));
+    }
+}
+
+llvm::Constant* ScalarEmitter::constant(Scalar scalar, uint64_t bits) const {
+    llvm::Type* t = type(scalar);
+    if (scalar == Scalar::F32) return llvm::ConstantFP::get(t, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits)));
+    if (scalar == Scalar::F64) return llvm::ConstantFP::get(t, llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, bits)));
+    if (scalar == Scalar::Bool) return llvm::ConstantInt::getBool(t, bits != 0);
+    return llvm::ConstantInt::get(t, bits);
+}
+
+// --- half precision --------------------------------------------------------------------------------------------------
+
+Value* ScalarEmitter::widen(Scalar half, Value* bits) {
+    if (half == Scalar::BF16) {
+        return builder_.CreateBitCast(builder_.CreateShl(builder_.CreateZExt(bits, builder_.getInt32Ty()), 16),
+                                      builder_.getFloatTy());
+    }
+    if (half_instructions_) {
+        return builder_.CreateFPExt(builder_.CreateBitCast(bits, builder_.getHalfTy()), builder_.getFloatTy());
+    }
+    auto* signature = llvm::FunctionType::get(builder_.getFloatTy(), {builder_.getInt16Ty()}, false);
+    auto* call = builder_.CreateCall(host_function("weft_f16_to_f32", signature, true), {bits});
+    call->addParamAttr(0, llvm::Attribute::ZExt);
+    return call;
+}
+
+Value* ScalarEmitter::narrow(Scalar half, Value* f32) {
+    if (half == Scalar::F16) {
+        if (half_instructions_) {
+            return builder_.CreateBitCast(builder_.CreateFPTrunc(f32, builder_.getHalfTy()), builder_.getInt16Ty());
+        }
+        auto* signature = llvm::FunctionType::get(builder_.getInt16Ty(), {builder_.getFloatTy()}, false);
+        return builder_.CreateCall(host_function("weft_f32_to_f16", signature, true), {f32});
+    }
+    Value* bits = builder_.CreateBitCast(f32, builder_.getInt32Ty());
+    Value* odd = builder_.CreateAnd(builder_.CreateLShr(bits, 16), builder_.getInt32(1));
+    Value* rounded = builder_.CreateLShr(builder_.CreateAdd(bits, builder_.CreateAdd(odd, builder_.getInt32(0x7fff))), 16);
+    Value* quiet = builder_.CreateOr(builder_.CreateLShr(bits, 16), builder_.getInt32(0x40));
+    Value* chosen = builder_.CreateSelect(builder_.CreateFCmpUNO(f32, f32), quiet, rounded);
+    return builder_.CreateTrunc(chosen, builder_.getInt16Ty());
+}
+
+Value* ScalarEmitter::narrow_double(Scalar half, Value* f64) {
+    // Rounding twice would be wrong, so the first step rounds to odd: an inexact f32 gets its last bit set, which keeps
+    // it on the right side of every tie of the shorter format.
+    Value* near = builder_.CreateFPTrunc(f64, builder_.getFloatTy());
+    Value* back = builder_.CreateFPExt(near, builder_.getDoubleTy());
+    auto magnitude = [&](Value* v) { return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v); };
+    Value* above = builder_.CreateFCmpOGT(magnitude(back), magnitude(f64));
+    Value* inexact = builder_.CreateFCmpONE(back, f64);
+    Value* bits = builder_.CreateBitCast(near, builder_.getInt32Ty());
+    Value* toward_zero = builder_.CreateSub(bits, builder_.CreateZExt(above, builder_.getInt32Ty()));
+    Value* odd = builder_.CreateOr(toward_zero, builder_.CreateZExt(inexact, builder_.getInt32Ty()));
+    return narrow(half, builder_.CreateBitCast(odd, builder_.getFloatTy()));
+}
+
+// --- arithmetic ------------------------------------------------------------------------------------------------------
+
+Value* ScalarEmitter::unary(Opcode code, Scalar scalar, Value* a) {
+    if (scalar == Scalar::Bool) {
+        WEFT_CHECK(code == Opcode::Not, std::string(ir::mnemonic(code)) + " of bool");
+        return builder_.CreateNot(a);
+    }
+    if (is_half(scalar)) {
+        if (code == Opcode::Neg) return builder_.CreateXor(a, builder_.getInt16(0x8000));
+        WEFT_CHECK(code == Opcode::Abs, std::string(ir::mnemonic(code)) + " of a half");
+        return builder_.CreateAnd(a, builder_.getInt16(0x7fff));
+    }
+    if (ir::is_float(scalar)) {
+        if (code == Opcode::Neg) return builder_.CreateFNeg(a);
+        WEFT_CHECK(code == Opcode::Abs, std::string(ir::mnemonic(code)) + " of a float");
+        return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+    }
+    switch (code) {
+        case Opcode::Neg: return builder_.CreateNeg(a);
+        case Opcode::Not: return builder_.CreateNot(a);
+        case Opcode::Abs:
+            if (!ir::is_signed_int(scalar)) return a;
+            return builder_.CreateSelect(builder_.CreateICmpSLT(a, constant(scalar, 0)), builder_.CreateNeg(a), a);
+        default: break;
+    }
+    WEFT_CHECK(false, std::string(ir::mnemonic(code)) + " is not unary");
+}
+
+Value* ScalarEmitter::float_binary(Opcode code, Value* a, Value* b) {
+    const auto choose = [&](Value* better) {
+        Value* take_b = builder_.CreateOr(better, builder_.CreateFCmpUNO(a, a));
+        return builder_.CreateSelect(take_b, b, a);
+    };
+    switch (code) {
+        case Opcode::Add: return builder_.CreateFAdd(a, b);
+        case Opcode::Sub: return builder_.CreateFSub(a, b);
+        case Opcode::Mul: return builder_.CreateFMul(a, b);
+        case Opcode::Div: return builder_.CreateFDiv(a, b);
+        case Opcode::FloorDiv: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
+        case Opcode::Rem: return call_math(a->getType()->isDoubleTy() ? "fmod" : "fmodf", {a, b});
+        case Opcode::Min: return choose(builder_.CreateFCmpOLT(b, a));
+        case Opcode::Max: return choose(builder_.CreateFCmpOGT(b, a));
+        default: break;
+    }
+    WEFT_CHECK(false, std::string(ir::mnemonic(code)) + " of floats");
+}
+
+Value* ScalarEmitter::integer_division(Opcode code, Scalar scalar, Value* a, Value* b) {
+    const bool is_signed = ir::is_signed_int(scalar);
+    Value* none = constant(scalar, 0);
+    Value* one = constant(scalar, 1);
+    const auto* known = llvm::dyn_cast<llvm::ConstantInt>(b);
+    if (known != nullptr && known->isZero()) return none;
+    const bool maybe_zero = known == nullptr;
+    const bool maybe_minus_one = is_signed && (known == nullptr || known->isMinusOne());
+    // Dividing by one instead where the machine would trap; the true results are put in afterwards.
+    Value* zero = maybe_zero ? builder_.CreateICmpEQ(b, none) : builder_.getFalse();
+    Value* minus_one =
+        maybe_minus_one ? builder_.CreateICmpEQ(b, llvm::ConstantInt::getSigned(b->getType(), -1)) : builder_.getFalse();
+    Value* safe = builder_.CreateSelect(builder_.CreateOr(zero, minus_one), one, b);
+    if (code == Opcode::Rem) return is_signed ? builder_.CreateSRem(a, safe) : builder_.CreateURem(a, safe);
+    Value* quotient = is_signed ? builder_.CreateSDiv(a, safe) : builder_.CreateUDiv(a, safe);
+    if (code == Opcode::FloorDiv && is_signed) {
+        Value* remainder = builder_.CreateSub(a, builder_.CreateMul(quotient, safe));
+        Value* inexact = builder_.CreateICmpNE(remainder, none);
+        Value* opposite = builder_.CreateICmpSLT(builder_.CreateXor(remainder, safe), none);
+        Value* down = builder_.CreateZExt(builder_.CreateAnd(inexact, opposite), a->getType());
+        quotient = builder_.CreateSub(quotient, down);
+    }
+    Value* result = builder_.CreateSelect(minus_one, builder_.CreateNeg(a), quotient);
+    return builder_.CreateSelect(zero, none, result);
+}
+
+Value* ScalarEmitter::binary(Opcode code, Scalar scalar, Value* a, Value* b) {
+    if (is_half(scalar)) return narrow(scalar, float_binary(code, widen(scalar, a), widen(scalar, b)));
+    if (ir::is_float(scalar)) return float_binary(code, a, b);
+    const bool is_signed = ir::is_signed_int(scalar);
+    const auto count = [&] {
+        return builder_.CreateAnd(b, constant(scalar, static_cast<uint64_t>(ir::scalar_bits(scalar) - 1)));
+    };
+    switch (code) {
+        case Opcode::Add: return builder_.CreateAdd(a, b);
+        case Opcode::Sub: return builder_.CreateSub(a, b);
+        case Opcode::Mul: return builder_.CreateMul(a, b);
+        case Opcode::Div:
+        case Opcode::FloorDiv:
+        case Opcode::Rem: return integer_division(code, scalar, a, b);
+        case Opcode::Min:
+            return builder_.CreateSelect(is_signed ? builder_.CreateICmpSLT(b, a) : builder_.CreateICmpULT(b, a), b, a);
+        case Opcode::Max:
+            return builder_.CreateSelect(is_signed ? builder_.CreateICmpSGT(b, a) : builder_.CreateICmpUGT(b, a), b, a);
+        case Opcode::And: return builder_.CreateAnd(a, b);
+        case Opcode::Or: return builder_.CreateOr(a, b);
+        case Opcode::Xor: return builder_.CreateXor(a, b);
+        case Opcode::Shl: return builder_.CreateShl(a, count());
+        case Opcode::Shr: return is_signed ? builder_.CreateAShr(a, count()) : builder_.CreateLShr(a, count());
+        default: break;
+    }
+    WEFT_CHECK(false, std::string(ir::mnemonic(code)) + " is not binary");
+}
+
+Value* ScalarEmitter::compare(Opcode code, Scalar scalar, Value* a, Value* b) {
+    if (is_half(scalar)) {
+        a = widen(scalar, a);
+        b = widen(scalar, b);
+    }
+    const auto predicate = [&](llvm::CmpInst::Predicate floats, llvm::CmpInst::Predicate signeds,
+                               llvm::CmpInst::Predicate unsigneds) {
+        return ir::is_float(scalar) ? floats : ir::is_signed_int(scalar) ? signeds : unsigneds;
+    };
+    using P = llvm::CmpInst;
+    switch (code) {
+        case Opcode::Eq: return builder_.CreateCmp(predicate(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ), a, b);
+        case Opcode::Ne: return builder_.CreateCmp(predicate(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE), a, b);
+        case Opcode::Lt: return builder_.CreateCmp(predicate(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT), a, b);
+        case Opcode::Le: return builder_.CreateCmp(predicate(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE), a, b);
+        case Opcode::Gt: return builder_.CreateCmp(predicate(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT), a, b);
+        case Opcode::Ge: return builder_.CreateCmp(predicate(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE), a, b);
+        default: break;
+    }
+    WEFT_CHECK(false, std::string(ir::mnemonic(code)) + " is not a comparison");
+}
+
+// --- maths -----------------------------------------------------------------------------------------------------------
+
+llvm::FunctionCallee ScalarEmitter::host_function(std::string_view name, llvm::FunctionType* type, bool reads_nothing) {
+    const llvm::StringRef symbol(name.data(), name.size());
+    if (llvm::Function* known = module_.getFunction(symbol)) return known;
+    WEFT_CHECK(is_host_symbol(name), "generated code may not call " + std::string(name));
+    auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
+    function->setDoesNotThrow();
+    function->setWillReturn();
+    if (reads_nothing) function->setDoesNotAccessMemory();
+    return function;
+}
+
+Value* ScalarEmitter::call_math(std::string_view name, llvm::ArrayRef<Value*> operands) {
+    llvm::SmallVector<llvm::Type*, 2> types(operands.size(), operands[0]->getType());
+    auto* signature = llvm::FunctionType::get(operands[0]->getType(), types, false);
+    auto* call = builder_.CreateCall(host_function(name, signature, true), operands);
+    // LLVM would fold calls of constants with other digits than the library's.
+    call->addFnAttr(llvm::Attribute::NoBuiltin);
+    return call;
+}
+
+Value* ScalarEmitter::math(ir::MathFn fn, Scalar scalar, llvm::ArrayRef<Value*> operands) {
+    if (is_half(scalar)) {
+        llvm::SmallVector<Value*, 2> wide;
+        for (Value* operand : operands) wide.push_back(widen(scalar, operand));
+        return narrow(scalar, math(fn, Scalar::F32, wide));
+    }
+    const auto exact = [&](llvm::Intrinsic::ID id) { return builder_.CreateUnaryIntrinsic(id, operands[0]); };
+    switch (fn) {
+        case ir::MathFn::Sqrt: return exact(llvm::Intrinsic::sqrt);
+        case ir::MathFn::Floor: return exact(llvm::Intrinsic::floor);
+        case ir::MathFn::Ceil: return exact(llvm::Intrinsic::ceil);
+        case ir::MathFn::Trunc: return exact(llvm::Intrinsic::trunc);
+        case ir::MathFn::Rint: return exact(llvm::Intrinsic::rint);
+        case ir::MathFn::Round: return exact(llvm::Intrinsic::round);
+        default: return call_math(math_symbol(fn, scalar == Scalar::F64), operands);
+    }
+}
+
+// --- conversion ------------------------------------------------------------------------------------------------------
+
+Value* ScalarEmitter::to_integer(Scalar to, Value* value) {
+    // What x86 computes: one truncating instruction, whose answer out of range is the most negative number. Narrow types
+    // take the low bits of 32, u32 those of 64; u64 has a second try above 2^63.
+    const bool is_double = value->getType()->isDoubleTy();
+    const auto convert = [&](Value* v, bool wide) {
+        auto* vector = llvm::FixedVectorType::get(v->getType(), is_double ? 2 : 4);
+        Value* lanes = builder_.CreateInsertElement(llvm::PoisonValue::get(vector), v, uint64_t{0});
+        using namespace llvm::Intrinsic;
+        const ID id = is_double ? (wide ? x86_sse2_cvttsd2si64 : x86_sse2_cvttsd2si)
+                                : (wide ? x86_sse_cvttss2si64 : x86_sse_cvttss2si);
+        return builder_.CreateIntrinsic(id, {}, {lanes});
+    };
+    const int bits = ir::scalar_bits(to);
+    if (to == Scalar::U64) {
+        auto* limit = llvm::ConstantFP::get(value->getType(), 0x1p63);
+        Value* high = builder_.CreateXor(convert(builder_.CreateFSub(value, limit), true),
+                                         builder_.getInt64(uint64_t{1} << 63));
+        return builder_.CreateSelect(builder_.CreateFCmpOGE(value, limit), high, convert(value, true));
+    }
+    const bool wide = bits == 64 || to == Scalar::U32;
+    return builder_.CreateTrunc(convert(value, wide), type(to));
+}
+
+Value* ScalarEmitter::cast(Scalar to, Scalar from, Value* value) {
+    if (to == from) return value;
+    const bool from_float = ir::is_float(from);
+    if (is_half(from)) {
+        value = widen(from, value);
+        from = Scalar::F32;
+        if (to == from) return value;
+    }
+    if (to == Scalar::Bool) {
+        if (from_float) return builder_.CreateFCmpUNE(value, llvm::ConstantFP::get(value->getType(), 0.0));
+        return builder_.CreateICmpNE(value, llvm::ConstantInt::get(value->getType(), 0));
+    }
+    if (is_half(to)) {
+        if (from == Scalar::F32) return narrow(to, value);
+        return narrow_double(to, cast(Scalar::F64, from, value));
+    }
+    if (ir::is_float(to)) {
+        if (from_float) return builder_.CreateFPCast(value, type(to));
+        return ir::is_signed_int(from) ? builder_.CreateSIToFP(value, type(to)) : builder_.CreateUIToFP(value, type(to));
+    }
+    if (from_float) return to_integer(to, value);
+    return builder_.CreateIntCast(value, type(to), ir::is_signed_int(from));
+}
+
+Value* ScalarEmitter::bitcast(Scalar to, Scalar from, Value* value) {
+    if (from == Scalar::Bool && to != Scalar::Bool) return builder_.CreateZExt(value, type(to));
+    if (to == Scalar::Bool && from != Scalar::Bool) return builder_.CreateICmpNE(value, constant(from, 0));
+    return builder_.CreateBitCast(value, type(to));
+}
+
+// --- memory ----------------------------------------------------------------------------------------------------------
+
+Value* ScalarEmitter::load(Scalar scalar, Value* address) {
+    if (scalar == Scalar::Bool) {
+        return builder_.CreateICmpNE(builder_.CreateLoad(builder_.getInt8Ty(), address), builder_.getInt8(0));
+    }
+    return builder_.CreateAlignedLoad(type(scalar), address, llvm::Align(1));
+}
+
+void ScalarEmitter::store(Scalar scalar, Value* value, Value* address) {
+    if (scalar == Scalar::Bool) {
+        builder_.CreateStore(builder_.CreateZExt(value, builder_.getInt8Ty()), address);
+    } else {
+        builder_.CreateAlignedStore(value, address, llvm::Align(1));
+    }
+}
+
+Value* ScalarEmitter::exchange_loop(ir::AtomicKind kind, Scalar scalar, Value* address, Value* value) {
+    const bool is_bool = scalar == Scalar::Bool;
+    const unsigned bits = static_cast<unsigned>(ir::scalar_bits(scalar));
+    auto* raw = builder_.getIntNTy(bits);
+    const auto to_raw = [&](Value* v) { return is_bool ? builder_.CreateZExt(v, raw) : builder_.CreateBitCast(v, raw); };
+    const auto from_raw = [&](Value* v) -> Value* {
+        return is_bool ? builder_.CreateICmpNE(v, builder_.getInt8(0)) : builder_.CreateBitCast(v, type(scalar));
+    };
+    llvm::Function* function = builder_.GetInsertBlock()->getParent();
+    llvm::BasicBlock* before = builder_.GetInsertBlock();
+    auto* loop = llvm::BasicBlock::Create(module_.getContext(), "exchange", function);
+    auto* after = llvm::BasicBlock::Create(module_.getContext(), "exchanged", function);
+    auto* first = builder_.CreateAlignedLoad(raw, address, llvm::Align(bits / 8));
+    first->setAtomic(llvm::AtomicOrdering::Monotonic);
+    builder_.CreateBr(loop);
+    builder_.SetInsertPoint(loop);
+    auto* seen = builder_.CreatePHI(raw, 2);
+    seen->addIncoming(first, before);
+    Value* old = from_raw(seen);
+    Value* next = nullptr;
+    switch (kind) {
+        case ir::AtomicKind::Add: next = is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Add, scalar, old, value); break;
+        case ir::AtomicKind::Min: next = is_bool ? builder_.CreateAnd(old, value) : binary(Opcode::Min, scalar, old, value); break;
+        case ir::AtomicKind::Max: next = is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Max, scalar, old, value); break;
+        case ir::AtomicKind::And: next = builder_.CreateAnd(old, value); break;
+        case ir::AtomicKind::Or: next = builder_.CreateOr(old, value); break;
+        case ir::AtomicKind::Xor: next = builder_.CreateXor(old, value); break;
+        case ir::AtomicKind::Exchange: next = value; break;
+    }
+    auto* pair = builder_.CreateAtomicCmpXchg(address, seen, to_raw(next), llvm::Align(bits / 8),
+                                              llvm::AtomicOrdering::Monotonic, llvm::AtomicOrdering::Monotonic);
+    seen->addIncoming(builder_.CreateExtractValue(pair, 0), builder_.GetInsertBlock());
+    builder_.CreateCondBr(builder_.CreateExtractValue(pair, 1), after, loop);
+    builder_.SetInsertPoint(after);
+    return old;
+}
+
+Value* ScalarEmitter::atomic(ir::AtomicKind kind, Scalar scalar, Value* address, Value* value) {
+    using enum ir::AtomicKind;
+    const bool floating = ir::is_float(scalar);
+    if (scalar == Scalar::Bool || is_half(scalar)) return exchange_loop(kind, scalar, address, value);
+    if (floating && (kind == Min || kind == Max)) return exchange_loop(kind, scalar, address, value);
+    const bool is_signed = ir::is_signed_int(scalar);
+    using RMW = llvm::AtomicRMWInst;
+    RMW::BinOp op = RMW::Xchg;
+    switch (kind) {
+        case Add: op = floating ? RMW::FAdd : RMW::Add; break;
+        case Min: op = is_signed ? RMW::Min : RMW::UMin; break;
+        case Max: op = is_signed ? RMW::Max : RMW::UMax; break;
+        case And: op = RMW::And; break;
+        case Or: op = RMW::Or; break;
+        case Xor: op = RMW::Xor; break;
+        case Exchange: op = RMW::Xchg; break;
+    }
+    WEFT_CHECK(!floating || op == RMW::FAdd || op == RMW::Xchg, "bitwise atomic on floats");
+    return builder_.CreateAtomicRMW(op, address, value, llvm::Align(static_cast<uint64_t>(ir::scalar_bits(scalar)) / 8),
+                                    llvm::AtomicOrdering::Monotonic);
+}
+
+}  // namespace weft::codegen::llvm_backend

@@ -1,0 +1,59 @@
+// The meaning of ops on single numbers, as LLVM instructions: arithmetic, comparison, maths, conversion, access.
+// float16 and bfloat16 are held as their 16 bits; each op widens to f32, computes, and rounds once.
+// Not here: aggregates, memory addresses and control flow (function_emitter.h).
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <string_view>
+
+#include "codegen/backend.h"
+#include "ir/ir.h"
+
+namespace weft::codegen::llvm_backend {
+
+class ScalarEmitter {
+  public:
+    // `half_instructions`: the machine converts float16 itself (F16C).
+    ScalarEmitter(llvm::Module& module, llvm::IRBuilder<>& builder, bool half_instructions, bool fast_math);
+
+    llvm::Type* type(ir::Scalar scalar) const;
+    llvm::Constant* constant(ir::Scalar scalar, uint64_t bits) const;
+
+    llvm::Value* unary(ir::Opcode code, ir::Scalar scalar, llvm::Value* a);
+    llvm::Value* binary(ir::Opcode code, ir::Scalar scalar, llvm::Value* a, llvm::Value* b);
+    llvm::Value* compare(ir::Opcode code, ir::Scalar scalar, llvm::Value* a, llvm::Value* b);
+    llvm::Value* math(ir::MathFn fn, ir::Scalar scalar, llvm::ArrayRef<llvm::Value*> operands);
+    llvm::Value* cast(ir::Scalar to, ir::Scalar from, llvm::Value* value);
+    llvm::Value* bitcast(ir::Scalar to, ir::Scalar from, llvm::Value* value);
+
+    // In memory a bool is a byte. Addresses need not be aligned.
+    llvm::Value* load(ir::Scalar scalar, llvm::Value* address);
+    void store(ir::Scalar scalar, llvm::Value* value, llvm::Value* address);
+    // One number in memory, naturally aligned; gives the old value.
+    llvm::Value* atomic(ir::AtomicKind kind, ir::Scalar scalar, llvm::Value* address, llvm::Value* value);
+
+    // A function outside the module: declared on first use. `reads_nothing`: its result depends on arguments alone.
+    llvm::FunctionCallee host_function(std::string_view name, llvm::FunctionType* type, bool reads_nothing);
+
+    llvm::Value* widen(ir::Scalar half, llvm::Value* bits);          // float16 or bfloat16 to f32
+    llvm::Value* narrow(ir::Scalar half, llvm::Value* f32);          // back, to nearest even
+
+  private:
+    llvm::Value* integer_division(ir::Opcode code, ir::Scalar scalar, llvm::Value* a, llvm::Value* b);
+    llvm::Value* float_binary(ir::Opcode code, llvm::Value* a, llvm::Value* b);
+    llvm::Value* to_integer(ir::Scalar to, llvm::Value* value);
+    llvm::Value* narrow_double(ir::Scalar half, llvm::Value* f64);
+    llvm::Value* call_math(std::string_view name, llvm::ArrayRef<llvm::Value*> operands);
+    llvm::Value* exchange_loop(ir::AtomicKind kind, ir::Scalar scalar, llvm::Value* address, llvm::Value* value);
+
+    llvm::Module& module_;
+    llvm::IRBuilder<>& builder_;
+    bool half_instructions_;
+    bool fast_math_;
+};
+
+constexpr bool is_half(ir::Scalar s) { return s == ir::Scalar::F16 || s == ir::Scalar::BF16; }
+
+}  // namespace weft::codegen::llvm_backend

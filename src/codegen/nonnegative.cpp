@@ -1,0 +1,59 @@
+#include "codegen/nonnegative.h"
+
+#include "ir/builder.h"
+
+namespace weft::codegen {
+
+bool NonNegative::known(const ir::Value* value, bool strict) {
+    auto& memo = known_[strict ? 1 : 0];
+    // A value under decision counts as negative: what depends on itself (a carried value) proves nothing.
+    const auto [place, fresh] = memo.try_emplace(value, false);
+    if (!fresh) return place->second;
+    const bool result = decide(*value, strict);
+    memo[value] = result;
+    return result;
+}
+
+bool NonNegative::decide(const ir::Value& value, bool strict) {
+    using enum ir::Opcode;
+    if (!value.type.is_scalar() || !ir::is_int(value.type.element())) return false;
+    if (!value.type.is_signed()) return true;
+    if (const auto number = ir::constant_integer(&value)) return *number >= 0;
+    const ir::Op* op = value.op;
+    if (op == nullptr) {
+        // The index of a loop that counts up from a non-negative begin.
+        const ir::Op* loop = value.region != nullptr ? value.region->parent : nullptr;
+        if (loop == nullptr || loop->code != For || value.index != 0) return false;
+        const auto step = ir::constant_integer(loop->operands[2]);
+        return step && *step > 0 && known(loop->operands[0], strict);
+    }
+    const auto operand = [&](size_t i, bool demand) { return known(op->operands[i], demand); };
+    switch (op->code) {
+        case ThreadIndex:
+        case LaunchDim:
+        case Shape: return true;
+        case Add:
+        case Mul: return !strict && operand(0, false) && operand(1, false);
+        case Div:
+        case FloorDiv: return operand(0, true) && operand(1, true);
+        case Min: return operand(0, true) && operand(1, true);
+        case Rem:
+        case Shr: return operand(0, true);
+        case Max:
+        case And: return operand(0, true) || operand(1, true);
+        case Select: return operand(1, strict) && operand(2, strict);
+        case Cast: {
+            const ir::Type from = op->operands[0]->type;
+            if (!from.is_scalar()) return false;
+            if (from.is_bool()) return true;
+            if (!ir::is_int(from.element())) return false;
+            // Narrowing, or reinterpreting an unsigned of the same width, may set the sign bit.
+            const int from_bits = ir::scalar_bits(from.element());
+            const int to_bits = ir::scalar_bits(value.type.element());
+            return from.is_signed() ? to_bits >= from_bits && operand(0, strict) : to_bits > from_bits;
+        }
+        default: return false;
+    }
+}
+
+}  // namespace weft::codegen
