@@ -261,8 +261,8 @@ Value* ScalarEmitter::to_integer(Scalar to, Value* value) {
     const int bits = ir::scalar_bits(to);
     if (to == Scalar::U64) {
         auto* limit = llvm::ConstantFP::get(value->getType(), 0x1p63);
-        Value* high = builder_.CreateXor(convert(builder_.CreateFSub(value, limit), true),
-                                         builder_.getInt64(uint64_t{1} << 63));
+        Value* high = builder_.CreateOr(convert(builder_.CreateFSub(value, limit), true),
+                                        builder_.getInt64(uint64_t{1} << 63));
         return builder_.CreateSelect(builder_.CreateFCmpOGE(value, limit), high, convert(value, true));
     }
     const bool wide = bits == 64 || to == Scalar::U32;

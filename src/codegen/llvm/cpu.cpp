@@ -1,0 +1,104 @@
+// The backend "llvm-cpu": IR to LLVM IR to a relocatable object for this machine. Thread-safe: one context a compile.
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <chrono>
+
+#include "base/error.h"
+#include "codegen/backend.h"
+#include "codegen/llvm/device_library.h"
+#include "codegen/llvm/module_emitter.h"
+#include "codegen/llvm/optimize.h"
+#include "codegen/llvm/target.h"
+
+namespace weft::codegen::llvm_backend {
+namespace {
+
+class Stages {
+  public:
+    explicit Stages(std::vector<StageTime>* times) : times_(times) {}
+    void end(const char* stage) {
+        const auto now = std::chrono::steady_clock::now();
+        if (times_ != nullptr) times_->push_back({stage, std::chrono::duration<double, std::milli>(now - start_).count()});
+        start_ = now;
+    }
+
+  private:
+    std::vector<StageTime>* times_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::string printed(const llvm::Module& module) {
+    std::string out;
+    llvm::raw_string_ostream stream(out);
+    module.print(stream, nullptr);
+    return out;
+}
+
+class CpuBackend final : public Backend {
+  public:
+    std::string name() const override { return "llvm-cpu"; }
+    std::vector<std::string> dump_kinds() const override { return {"llvm", "llvm-optimized", "asm"}; }
+
+    std::string dump(const ir::Module& module, const Options& options, const std::string& kind) override {
+        Work work(module, options, nullptr);
+        if (kind == "llvm") return printed(*work.llvm);
+        work.optimize(options);
+        if (kind == "llvm-optimized") return printed(*work.llvm);
+        WEFT_CHECK(kind == "asm", "llvm-cpu has no dump of kind " + kind);
+        return work.target.emit(*work.llvm, true);
+    }
+
+    Image compile(const ir::Module& module, const Options& options, std::vector<StageTime>* times) override {
+        Work work(module, options, times);
+        work.optimize(options);
+        Image image{ImageFormat::Object, work.target.emit(*work.llvm, false)};
+        work.stages.end("generate");
+        return image;
+    }
+
+  private:
+    struct Work {
+        Stages stages;
+        HostTarget target;
+        llvm::LLVMContext context;
+        std::unique_ptr<llvm::Module> llvm;
+
+        Work(const ir::Module& module, const Options& options, std::vector<StageTime>* times)
+            : stages(times), target(options.optimize), llvm(std::make_unique<llvm::Module>("weft", context)) {
+            // Value names help people and cost time.
+            context.setDiscardValueNames(times != nullptr);
+            target.configure(*llvm);
+            stages.end("target");
+            emit_module(module, *llvm, options, HostTarget::has_half_instructions());
+            stages.end("emit");
+            link_device_library(*llvm);
+            stages.end("link");
+#ifndef NDEBUG
+            check();
+#endif
+        }
+
+        void check() const {
+            std::string problem;
+            llvm::raw_string_ostream stream(problem);
+            if (llvm::verifyModule(*llvm, &stream)) throw InternalError("bad LLVM IR: " + problem + printed(*llvm));
+        }
+
+        void optimize(const Options& options) {
+            llvm_backend::optimize(*llvm, target.machine(), options.optimize);
+            stages.end("optimize");
+        }
+    };
+};
+
+}  // namespace
+}  // namespace weft::codegen::llvm_backend
+
+// What libweft looks up after it has opened this library.
+extern "C" __attribute__((visibility("default"))) weft::codegen::Backend* weft_codegen_cpu_backend();
+weft::codegen::Backend* weft_codegen_cpu_backend() {
+    static weft::codegen::llvm_backend::CpuBackend backend;
+    return &backend;
+}

@@ -1,0 +1,11 @@
+// Links the functions of device/ that a module calls, from the bitcode that the build has embedded.
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+namespace weft::codegen::llvm_backend {
+
+// Afterwards every declaration that is left is a function of the host; else InternalError.
+void link_device_library(llvm::Module& module);
+
+}  // namespace weft::codegen::llvm_backend

@@ -1,0 +1,638 @@
+#include "codegen/llvm/function_emitter.h"
+
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include "base/error.h"
+#include "ir/builder.h"
+#include "ir/layout.h"
+
+namespace weft::codegen::llvm_backend {
+
+using ir::Opcode;
+using ir::TypeKind;
+using llvm::Value;
+
+const std::vector<Leaf>& ModuleContext::leaves_of(ir::Type type) {
+    const auto [place, fresh] = leaves.try_emplace(type);
+    if (fresh) place->second = codegen::leaves(type);
+    return place->second;
+}
+
+FunctionEmitter::FunctionEmitter(ModuleContext& module, const ir::Function& source, llvm::Function& target)
+    : module_(module),
+      source_(source),
+      target_(target),
+      builder_(llvm::BasicBlock::Create(module.llvm.getContext(), "entry", &target)),
+      scalars_(module.llvm, builder_, module.half_instructions, module.options.fast_math) {
+    llvm::FastMathFlags flags;
+    if (module.options.contract) flags.setAllowContract();
+    if (module.options.fast_math) {
+        flags.setAllowReassoc();
+        flags.setAllowReciprocal();
+        flags.setApproxFunc();
+    }
+    builder_.setFastMathFlags(flags);
+}
+
+// --- values ----------------------------------------------------------------------------------------------------------
+
+const Scalars& FunctionEmitter::value(const ir::Value* v) const {
+    const auto place = values_.find(v);
+    WEFT_CHECK(place != values_.end(), "value %" + std::to_string(v->id) + " was not emitted");
+    return place->second;
+}
+
+Scalars FunctionEmitter::flatten(llvm::ArrayRef<ir::Value*> values) const {
+    Scalars out;
+    for (const ir::Value* v : values) {
+        WEFT_CHECK(!v->type.is(TypeKind::Stack), "a stack is passed on");
+        const Scalars& scalars = value(v);
+        out.append(scalars.begin(), scalars.end());
+    }
+    return out;
+}
+
+llvm::Type* FunctionEmitter::leaf_type(const Leaf& leaf) {
+    switch (leaf.kind) {
+        case LeafKind::Number: return scalars_.type(leaf.scalar);
+        case LeafKind::Pointer: return builder_.getPtrTy();
+        case LeafKind::Extent: return builder_.getInt64Ty();
+    }
+    WEFT_CHECK(false, "unknown kind of leaf");
+}
+
+Value* FunctionEmitter::offset(Value* address, int64_t bytes) {
+    return bytes == 0 ? address : builder_.CreateGEP(builder_.getInt8Ty(), address, builder_.getInt64(static_cast<uint64_t>(bytes)));
+}
+
+Scalars FunctionEmitter::load(ir::Type type, Value* address) {
+    Scalars out;
+    for (const Leaf& leaf : module_.leaves_of(type)) {
+        Value* place = offset(address, leaf.offset);
+        if (leaf.kind == LeafKind::Number) {
+            out.push_back(scalars_.load(leaf.scalar, place));
+        } else {
+            out.push_back(builder_.CreateAlignedLoad(leaf_type(leaf), place, llvm::Align(1)));
+        }
+    }
+    return out;
+}
+
+void FunctionEmitter::store(ir::Type type, const Scalars& scalars, Value* address) {
+    const auto& leaves = module_.leaves_of(type);
+    for (size_t i = 0; i < leaves.size(); ++i) {
+        Value* place = offset(address, leaves[i].offset);
+        if (leaves[i].kind == LeafKind::Number) {
+            scalars_.store(leaves[i].scalar, scalars[i], place);
+        } else {
+            builder_.CreateAlignedStore(scalars[i], place, llvm::Align(1));
+        }
+    }
+}
+
+llvm::BasicBlock* FunctionEmitter::block(const char* name) {
+    return llvm::BasicBlock::Create(module_.llvm.getContext(), name, &target_);
+}
+
+llvm::AllocaInst* FunctionEmitter::entry_alloca(llvm::Type* type, const char* name, Value* count) {
+    llvm::BasicBlock& entry = target_.getEntryBlock();
+    llvm::IRBuilder<> place(&entry, entry.begin());
+    return place.CreateAlloca(type, count, name);
+}
+
+// --- joins -----------------------------------------------------------------------------------------------------------
+
+Join FunctionEmitter::join(const char* name, llvm::ArrayRef<ir::Type> types) {
+    Join out;
+    out.block = block(name);
+    for (const ir::Type type : types) {
+        for (const Leaf& leaf : module_.leaves_of(type)) {
+            out.phis.push_back(llvm::PHINode::Create(leaf_type(leaf), 2, "", out.block));
+        }
+    }
+    return out;
+}
+
+void FunctionEmitter::jump(Join& target, const Scalars& values) {
+    WEFT_CHECK(values.size() == target.phis.size(), "a jump with the wrong number of values");
+    for (size_t i = 0; i < values.size(); ++i) target.phis[i]->addIncoming(values[i], builder_.GetInsertBlock());
+    builder_.CreateBr(target.block);
+}
+
+// Jumps to the join when the condition is false, else to `otherwise`... named for what follows: stay when it holds.
+void FunctionEmitter::branch(Value* condition, Join& target, const Scalars& values, llvm::BasicBlock* otherwise) {
+    WEFT_CHECK(values.size() == target.phis.size(), "a branch with the wrong number of values");
+    for (size_t i = 0; i < values.size(); ++i) target.phis[i]->addIncoming(values[i], builder_.GetInsertBlock());
+    builder_.CreateCondBr(condition, otherwise, target.block);
+}
+
+void FunctionEmitter::finish(Join& join) {
+    if (llvm::pred_empty(join.block)) {
+        for (auto*& phi : join.phis) {
+            phi->replaceAllUsesWith(llvm::PoisonValue::get(phi->getType()));
+            phi->eraseFromParent();
+            phi = nullptr;
+        }
+    }
+    builder_.SetInsertPoint(join.block);
+}
+
+void FunctionEmitter::define_results(const ir::Op& op, const Join& join) {
+    size_t next = 0;
+    for (const ir::Value* result : op.results) {
+        Scalars out;
+        for (const Leaf& leaf : module_.leaves_of(result->type)) {
+            llvm::PHINode* phi = join.phis[next++];
+            out.push_back(phi != nullptr ? static_cast<Value*>(phi) : llvm::PoisonValue::get(leaf_type(leaf)));
+        }
+        values_[result] = std::move(out);
+    }
+}
+
+// --- control flow ----------------------------------------------------------------------------------------------------
+
+void FunctionEmitter::body(Join& exit) {
+    exit_ = &exit;
+    region(source_.body);
+}
+
+void FunctionEmitter::region(const ir::Region& region) {
+    for (const ir::Op* op : region.ops) {
+        if (ir::is_terminator(op->code)) {
+            terminator(*op);
+        } else {
+            this->op(*op);
+        }
+    }
+}
+
+void FunctionEmitter::terminator(const ir::Op& op) {
+    switch (op.code) {
+        case Opcode::Yield: {
+            // Of an If to its join, of a loop's body to the next turn.
+            const ir::Op* parent = op.parent->parent;
+            WEFT_CHECK(parent != nullptr, "yield at the end of a function");
+            jump(parent->code == Opcode::If ? *if_join_ : *loops_.back().next, flatten(op.operands));
+            return;
+        }
+        case Opcode::Break: jump(*loops_.back().exit, flatten(op.operands)); return;
+        case Opcode::Continue: jump(*loops_.back().next, flatten(op.operands)); return;
+        case Opcode::Return: jump(*exit_, flatten(op.operands)); return;
+        case Opcode::Unreachable: builder_.CreateUnreachable(); return;
+        case Opcode::Condition: return;  // while_op reads its operand
+        default: break;
+    }
+    WEFT_CHECK(false, "unknown terminator");
+}
+
+namespace {
+
+llvm::SmallVector<ir::Type, 4> types_of(llvm::ArrayRef<ir::Value*> values) {
+    llvm::SmallVector<ir::Type, 4> out;
+    for (const ir::Value* v : values) out.push_back(v->type);
+    return out;
+}
+
+}  // namespace
+
+void FunctionEmitter::if_op(const ir::Op& op) {
+    Join after = join("endif", types_of(op.results));
+    llvm::BasicBlock* then = block("then");
+    llvm::BasicBlock* otherwise = block("else");
+    builder_.CreateCondBr(scalar(op.operands[0]), then, otherwise);
+    Join* outer = if_join_;
+    builder_.SetInsertPoint(then);
+    if_join_ = &after;
+    region(*op.regions[0]);
+    builder_.SetInsertPoint(otherwise);
+    if_join_ = &after;
+    region(*op.regions[1]);
+    if_join_ = outer;
+    finish(after);
+    define_results(op, after);
+}
+
+void FunctionEmitter::for_op(const ir::Op& op) {
+    const ir::Region& turn = *op.regions[0];
+    const auto carried_types = types_of(op.results);
+    llvm::SmallVector<ir::Type, 4> turn_types = {turn.arguments[0]->type};
+    turn_types.append(carried_types.begin(), carried_types.end());
+    Value* begin = scalar(op.operands[0]);
+    Value* end = scalar(op.operands[1]);
+    Value* step = scalar(op.operands[2]);
+    Value* none = llvm::ConstantInt::get(step->getType(), 0);
+    const Scalars initial = flatten(llvm::ArrayRef(op.operands).drop_front(3));
+
+    Join start = join("for", turn_types);
+    Join next = join("next", carried_types);
+    Join exit = join("endfor", carried_types);
+
+    // The loop is entered when it has a turn, and left at the end of the last one.
+    const auto known = ir::constant_integer(op.operands[2]);
+    Value* up = builder_.CreateICmpSGT(step, none);
+    Value* enters = builder_.CreateSelect(up, builder_.CreateICmpSLT(begin, end),
+                                          builder_.CreateAnd(builder_.CreateICmpSLT(step, none), builder_.CreateICmpSGT(begin, end)));
+    llvm::BasicBlock* enter = block("enter");
+    branch(enters, exit, initial, enter);
+    builder_.SetInsertPoint(enter);
+    Scalars first = {begin};
+    first.append(initial.begin(), initial.end());
+    jump(start, first);
+
+    builder_.SetInsertPoint(start.block);
+    values_[turn.arguments[0]] = {start.phis[0]};
+    size_t phi = 1;
+    for (const ir::Value* argument : llvm::ArrayRef(turn.arguments).drop_front()) {
+        Scalars out;
+        for (size_t i = 0; i < module_.leaves_of(argument->type).size(); ++i) out.push_back(start.phis[phi++]);
+        values_[argument] = std::move(out);
+    }
+    loops_.push_back({&next, &exit});
+    region(turn);
+    loops_.pop_back();
+
+    finish(next);
+    if (llvm::pred_empty(next.block)) {  // no turn comes to its end
+        builder_.CreateUnreachable();
+    } else {
+        Value* index = start.phis[0];
+        Value* goes_on = nullptr;
+        Value* following = nullptr;
+        if (known == 1 || known == -1) {
+            following = builder_.CreateNSWAdd(index, step);
+            goes_on = *known > 0 ? builder_.CreateICmpSLT(following, end) : builder_.CreateICmpSGT(following, end);
+        } else {
+            // The distance left is compared before stepping, so that the index cannot wrap.
+            Value* distance = builder_.CreateSelect(up, builder_.CreateSub(end, index), builder_.CreateSub(index, end));
+            Value* stride = builder_.CreateSelect(up, step, builder_.CreateNeg(step));
+            goes_on = builder_.CreateICmpUGT(distance, stride);
+            following = builder_.CreateAdd(index, step);
+        }
+        llvm::BasicBlock* again = block("again");
+        Scalars carried;
+        for (auto* p : next.phis) carried.push_back(p);
+        branch(goes_on, exit, carried, again);
+        builder_.SetInsertPoint(again);
+        Scalars values = {following};
+        values.append(carried.begin(), carried.end());
+        jump(start, values);
+    }
+    finish(exit);
+    define_results(op, exit);
+}
+
+void FunctionEmitter::while_op(const ir::Op& op) {
+    const ir::Region& test = *op.regions[0];
+    const ir::Region& turn = *op.regions[1];
+    const auto carried_types = types_of(op.results);
+    Join start = join("while", carried_types);
+    Join exit = join("endwhile", carried_types);
+    jump(start, flatten(op.operands));
+    builder_.SetInsertPoint(start.block);
+    Scalars carried;
+    for (auto* phi : start.phis) carried.push_back(phi);
+    size_t next = 0;
+    for (size_t i = 0; i < carried_types.size(); ++i) {
+        Scalars out;
+        for (size_t k = 0; k < module_.leaves_of(carried_types[i]).size(); ++k) out.push_back(carried[next++]);
+        values_[test.arguments[i]] = out;
+        values_[turn.arguments[i]] = std::move(out);
+    }
+    loops_.push_back({&start, &exit});
+    region(test);
+    llvm::BasicBlock* body = block("turn");
+    branch(scalar(test.terminator()->operands[0]), exit, carried, body);
+    builder_.SetInsertPoint(body);
+    region(turn);
+    loops_.pop_back();
+    finish(exit);
+    define_results(op, exit);
+}
+
+// --- addresses -------------------------------------------------------------------------------------------------------
+
+Value* FunctionEmitter::index(const ir::Value* v, Value* extent) {
+    Value* raw = scalar(v);
+    Value* wide = builder_.CreateIntCast(raw, builder_.getInt64Ty(), v->type.is_signed());
+    if (non_negative_(v)) return wide;
+    return builder_.CreateSelect(builder_.CreateICmpSLT(wide, builder_.getInt64(0)), builder_.CreateAdd(wide, extent), wide);
+}
+
+Value* FunctionEmitter::small_index(const ir::Value* v, int count) {
+    return index(v, builder_.getInt64(static_cast<uint64_t>(count)));
+}
+
+Value* FunctionEmitter::element_address(const ir::Op& op) {
+    const Scalars& array = value(op.operands[0]);
+    const auto ndim = static_cast<size_t>(op.operands[0]->type.ndim());
+    Value* bytes = nullptr;
+    for (size_t d = 0; d + 1 < op.operands.size(); ++d) {
+        Value* place = index(op.operands[d + 1], array[1 + d]);
+        Value* part = builder_.CreateMul(place, array[1 + ndim + d]);
+        bytes = bytes != nullptr ? builder_.CreateAdd(bytes, part) : part;
+    }
+    return builder_.CreateGEP(builder_.getInt8Ty(), array[0], bytes);
+}
+
+// --- ops -------------------------------------------------------------------------------------------------------------
+
+void FunctionEmitter::elementwise(const ir::Op& op) {
+    const ir::Scalar element = op.result()->type.element();
+    const size_t count = value(op.operands[0]).size();
+    Scalars out;
+    for (size_t i = 0; i < count; ++i) {
+        llvm::SmallVector<Value*, 2> parts;
+        for (const ir::Value* operand : op.operands) parts.push_back(value(operand)[i]);
+        if (op.code == Opcode::Math) {
+            out.push_back(scalars_.math(op.math(), element, parts));
+        } else if (parts.size() == 1) {
+            out.push_back(scalars_.unary(op.code, element, parts[0]));
+        } else {
+            out.push_back(scalars_.binary(op.code, element, parts[0], parts[1]));
+        }
+    }
+    define(op, std::move(out));
+}
+
+void FunctionEmitter::op(const ir::Op& op) {
+    if (ir::is_elementwise(op.code)) return elementwise(op);
+    const auto operand = [&](size_t i) -> const Scalars& { return value(op.operands.at(i)); };
+    const auto operand_type = [&](size_t i) { return op.operands.at(i)->type; };
+    switch (op.code) {
+        case Opcode::Const:
+            return define(op, {scalars_.constant(op.result()->type.element(), static_cast<uint64_t>(op.ints.at(0)))});
+        case Opcode::Zero: {
+            Scalars out;
+            for (const Leaf& leaf : module_.leaves_of(op.result()->type)) {
+                out.push_back(llvm::Constant::getNullValue(leaf_type(leaf)));
+            }
+            return define(op, std::move(out));
+        }
+        case Opcode::Eq:
+        case Opcode::Ne:
+        case Opcode::Lt:
+        case Opcode::Le:
+        case Opcode::Gt:
+        case Opcode::Ge:
+            return define(op, {scalars_.compare(op.code, operand_type(0).element(), operand(0)[0], operand(1)[0])});
+        case Opcode::Select: {
+            Scalars out;
+            for (size_t i = 0; i < operand(1).size(); ++i) {
+                out.push_back(builder_.CreateSelect(operand(0)[0], operand(1)[i], operand(2)[i]));
+            }
+            return define(op, std::move(out));
+        }
+        case Opcode::Cast: {
+            Scalars out;
+            for (Value* v : operand(0)) {
+                out.push_back(scalars_.cast(op.result()->type.element(), operand_type(0).element(), v));
+            }
+            return define(op, std::move(out));
+        }
+        case Opcode::Bitcast:
+            return define(op, {scalars_.bitcast(op.result()->type.element(), operand_type(0).element(), operand(0)[0])});
+        case Opcode::Compose: return define(op, flatten(op.operands));
+        case Opcode::Splat:
+            return define(op, Scalars(static_cast<size_t>(op.result()->type.part_count()), operand(0)[0]));
+        case Opcode::Extract: {
+            const int part = static_cast<int>(op.ints.at(0));
+            const auto from = static_cast<size_t>(first_leaf(operand_type(0), part));
+            const auto count = static_cast<size_t>(leaf_count(op.result()->type));
+            return define(op, Scalars(operand(0).begin() + from, operand(0).begin() + from + count));
+        }
+        case Opcode::Insert: {
+            Scalars out = operand(0);
+            const int part = static_cast<int>(op.ints.at(0));
+            const auto from = static_cast<size_t>(first_leaf(operand_type(0), part));
+            std::copy(operand(1).begin(), operand(1).end(), out.begin() + from);
+            return define(op, std::move(out));
+        }
+        case Opcode::ExtractAt: {
+            const Scalars& parts = operand(0);
+            Value* place = small_index(op.operands[1], static_cast<int>(parts.size()));
+            Value* out = parts[0];
+            for (size_t i = 1; i < parts.size(); ++i) {
+                out = builder_.CreateSelect(builder_.CreateICmpEQ(place, builder_.getInt64(i)), parts[i], out);
+            }
+            return define(op, {out});
+        }
+        case Opcode::InsertAt: {
+            Scalars out = operand(0);
+            Value* place = small_index(op.operands[2], static_cast<int>(out.size()));
+            for (size_t i = 0; i < out.size(); ++i) {
+                out[i] = builder_.CreateSelect(builder_.CreateICmpEQ(place, builder_.getInt64(i)), operand(1)[0], out[i]);
+            }
+            return define(op, std::move(out));
+        }
+        case Opcode::At: return define(op, {element_address(op)});
+        case Opcode::View: {
+            Scalars out = {element_address(op)};
+            const Scalars& array = operand(0);
+            const auto ndim = static_cast<size_t>(operand_type(0).ndim());
+            const size_t dropped = op.operands.size() - 1;
+            for (size_t d = dropped; d < ndim; ++d) out.push_back(array[1 + d]);
+            for (size_t d = dropped; d < ndim; ++d) out.push_back(array[1 + ndim + d]);
+            return define(op, std::move(out));
+        }
+        case Opcode::Member:
+            return define(op, {offset(operand(0)[0], ir::offset_of(operand_type(0).target(), static_cast<int>(op.ints.at(0))))});
+        case Opcode::MemberAt: {
+            const ir::Type uniform = operand_type(0).target();
+            Value* place = small_index(op.operands[1], uniform.part_count());
+            const auto size = static_cast<uint64_t>(ir::size_of(uniform.element_type()));
+            return define(op, {builder_.CreateGEP(builder_.getInt8Ty(), operand(0)[0],
+                                                  builder_.CreateMul(place, builder_.getInt64(size)))});
+        }
+        case Opcode::Load: return define(op, load(op.result()->type, operand(0)[0]));
+        case Opcode::Store: return store(operand_type(1), operand(1), operand(0)[0]);
+        case Opcode::Atomic: {
+            Scalars out;
+            const auto& leaves = module_.leaves_of(operand_type(1));
+            for (size_t i = 0; i < leaves.size(); ++i) {
+                Value* place = offset(operand(0)[0], leaves[i].offset);
+                out.push_back(scalars_.atomic(op.atomic(), leaves[i].scalar, place, operand(1)[i]));
+            }
+            return define(op, std::move(out));
+        }
+        case Opcode::Shape:
+            return define(op, {builder_.CreateTrunc(operand(0)[1 + static_cast<size_t>(op.ints.at(0))], builder_.getInt32Ty())});
+        case Opcode::IsValid: return define(op, {builder_.CreateIsNotNull(operand(0)[0])});
+        case Opcode::ThreadIndex: return define(op, {item_.coordinates[static_cast<size_t>(op.ints.at(0))]});
+        case Opcode::LaunchDim: {
+            Value* dim = builder_.CreateLoad(builder_.getInt64Ty(), offset(item_.shape, 8 * op.ints.at(0)));
+            return define(op, {builder_.CreateTrunc(dim, builder_.getInt32Ty())});
+        }
+        case Opcode::Call: return call(op);
+        case Opcode::Native: return native(op);
+        case Opcode::Print: return print(op);
+        case Opcode::Assert: return assertion(op);
+        case Opcode::StackNew: return stack_new(op);
+        case Opcode::StackPush: return stack_push(op);
+        case Opcode::StackPop: return stack_pop(op);
+        case Opcode::If: return if_op(op);
+        case Opcode::For: return for_op(op);
+        case Opcode::While: return while_op(op);
+        default: break;
+    }
+    WEFT_CHECK(false, "op " + std::string(ir::mnemonic(op.code)) + " is not emitted");
+}
+
+// --- calls -----------------------------------------------------------------------------------------------------------
+
+llvm::FunctionCallee FunctionEmitter::host(std::string_view name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,
+                                           bool variadic) {
+    return scalars_.host_function(name, llvm::FunctionType::get(result, parameters, variadic), false);
+}
+
+llvm::Constant* FunctionEmitter::text(std::string_view bytes) {
+    return builder_.CreateGlobalString(llvm::StringRef(bytes.data(), bytes.size()), "text", 0, &module_.llvm);
+}
+
+void FunctionEmitter::call(const ir::Op& op) {
+    const ir::Function* callee = module_.ir.find(op.text);
+    WEFT_CHECK(callee != nullptr, "call of unknown @" + op.text);
+    Scalars arguments = {item_.shape, item_.item};
+    arguments.append(item_.coordinates.begin(), item_.coordinates.end());
+    const Scalars given = flatten(op.operands);
+    arguments.append(given.begin(), given.end());
+    Value* returned = builder_.CreateCall(module_.functions.at(callee), arguments);
+    unsigned next = 0;
+    for (const ir::Value* result : op.results) {
+        Scalars out;
+        for (size_t i = 0; i < module_.leaves_of(result->type).size(); ++i) {
+            out.push_back(builder_.CreateExtractValue(returned, next++));
+        }
+        values_[result] = std::move(out);
+    }
+}
+
+// A device function takes every leaf of its operands as a C parameter. A scalar result is returned; any other is
+// written, laid out as in memory, to the address that comes first.
+void FunctionEmitter::native(const ir::Op& op) {
+    llvm::SmallVector<llvm::Type*, 8> parameters;
+    Scalars arguments;
+    const bool direct = op.results.empty() || op.result()->type.is_scalar();
+    llvm::AllocaInst* out = nullptr;
+    if (!direct) {
+        auto* bytes = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<uint64_t>(ir::size_of(op.result()->type)));
+        out = entry_alloca(bytes, "result");
+        out->setAlignment(llvm::Align(16));
+        arguments.push_back(out);
+        parameters.push_back(builder_.getPtrTy());
+    }
+    llvm::SmallVector<std::pair<unsigned, llvm::Attribute::AttrKind>, 4> extensions;
+    for (const ir::Value* operand : op.operands) {
+        const auto& leaves = module_.leaves_of(operand->type);
+        for (size_t i = 0; i < leaves.size(); ++i) {
+            if (leaves[i].kind == LeafKind::Number && ir::scalar_bits(leaves[i].scalar) < 32) {
+                extensions.emplace_back(arguments.size(), ir::is_signed_int(leaves[i].scalar) ? llvm::Attribute::SExt
+                                                                                              : llvm::Attribute::ZExt);
+            }
+            arguments.push_back(value(operand)[i]);
+            parameters.push_back(leaf_type(leaves[i]));
+        }
+    }
+    llvm::Type* result = op.results.empty() || !direct ? builder_.getVoidTy() : scalars_.type(op.result()->type.element());
+    auto* signature = llvm::FunctionType::get(result, parameters, false);
+    auto callee = module_.llvm.getOrInsertFunction(op.text, signature);
+    auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee());
+    WEFT_CHECK(function != nullptr && function->getFunctionType() == signature, "native " + op.text + " has two signatures");
+    function->setDoesNotThrow();
+    auto* returned = builder_.CreateCall(callee, arguments);
+    for (const auto& [place, kind] : extensions) returned->addParamAttr(place, kind);
+    if (op.results.empty()) return;
+    define(op, direct ? Scalars{returned} : load(op.result()->type, out));
+}
+
+void FunctionEmitter::print(const ir::Op& op) {
+    llvm::SmallVector<Value*, 8> arguments = {text(op.text)};
+    for (const ir::Value* operand : op.operands) {
+        const ir::Scalar type = operand->type.element();
+        // C's promotions of variadic arguments.
+        if (ir::is_float(type)) {
+            arguments.push_back(scalars_.cast(ir::Scalar::F64, type, scalar(operand)));
+        } else if (ir::scalar_bits(type) < 32) {
+            arguments.push_back(builder_.CreateIntCast(scalar(operand), builder_.getInt32Ty(), ir::is_signed_int(type)));
+        } else {
+            arguments.push_back(scalar(operand));
+        }
+    }
+    builder_.CreateCall(host("weft_print", builder_.getVoidTy(), {builder_.getPtrTy()}, true), arguments);
+}
+
+void FunctionEmitter::assertion(const ir::Op& op) {
+    llvm::BasicBlock* failed = block("failed");
+    llvm::BasicBlock* after = block("asserted");
+    llvm::MDBuilder weights(module_.llvm.getContext());
+    builder_.CreateCondBr(scalar(op.operands[0]), after, failed, weights.createBranchWeights(1000, 1));
+    builder_.SetInsertPoint(failed);
+    builder_.CreateCall(host("weft_assert_failed", builder_.getVoidTy(), {builder_.getPtrTy(), builder_.getInt64Ty()}),
+                        {text(op.text), item_.item});
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+}
+
+// --- stacks ----------------------------------------------------------------------------------------------------------
+
+// A stack is three variables: storage, bytes used, bytes there. LLVM keeps them in registers where it can.
+void FunctionEmitter::stack_new(const ir::Op& op) {
+    auto* pointer = builder_.getPtrTy();
+    auto* word = builder_.getInt64Ty();
+    llvm::AllocaInst* data = entry_alloca(pointer, "stack");
+    llvm::AllocaInst* used = entry_alloca(word, "used");
+    llvm::AllocaInst* there = entry_alloca(word, "there");
+    llvm::BasicBlock& entry = target_.getEntryBlock();
+    llvm::IRBuilder<> start(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+    start.CreateStore(llvm::ConstantPointerNull::get(pointer), data);
+    start.CreateStore(start.getInt64(0), used);
+    start.CreateStore(start.getInt64(0), there);
+    builder_.CreateStore(builder_.getInt64(0), used);
+    stacks_.push_back(data);
+    values_[op.result()] = {data, used, there};
+}
+
+void FunctionEmitter::stack_push(const ir::Op& op) {
+    const Scalars stack = value(op.operands[0]);
+    const ir::Type element = op.operands[1]->type;
+    auto* pointer = builder_.getPtrTy();
+    auto* word = builder_.getInt64Ty();
+    Value* size = builder_.getInt64(static_cast<uint64_t>(ir::size_of(element)));
+    Value* used = builder_.CreateLoad(word, stack[1]);
+    Value* after = builder_.CreateAdd(used, size);
+    llvm::BasicBlock* grow = block("grow");
+    llvm::BasicBlock* push = block("push");
+    llvm::MDBuilder weights(module_.llvm.getContext());
+    builder_.CreateCondBr(builder_.CreateICmpUGT(after, builder_.CreateLoad(word, stack[2])), grow, push,
+                          weights.createBranchWeights(1, 1000));
+    builder_.SetInsertPoint(grow);
+    Value* wanted = builder_.CreateAdd(builder_.CreateShl(after, 1), builder_.getInt64(1024));
+    Value* moved = builder_.CreateCall(host("weft_stack_grow", pointer, {pointer, word, word}),
+                                       {builder_.CreateLoad(pointer, stack[0]), used, wanted});
+    builder_.CreateStore(moved, stack[0]);
+    builder_.CreateStore(wanted, stack[2]);
+    builder_.CreateBr(push);
+    builder_.SetInsertPoint(push);
+    Value* place = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateLoad(pointer, stack[0]), used);
+    store(element, value(op.operands[1]), place);
+    builder_.CreateStore(after, stack[1]);
+}
+
+void FunctionEmitter::stack_pop(const ir::Op& op) {
+    const Scalars stack = value(op.operands[0]);
+    const ir::Type element = op.result()->type;
+    Value* size = builder_.getInt64(static_cast<uint64_t>(ir::size_of(element)));
+    Value* used = builder_.CreateSub(builder_.CreateLoad(builder_.getInt64Ty(), stack[1]), size);
+    builder_.CreateStore(used, stack[1]);
+    Value* place = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateLoad(builder_.getPtrTy(), stack[0]), used);
+    define(op, load(element, place));
+}
+
+void FunctionEmitter::free_stacks() {
+    for (llvm::AllocaInst* data : stacks_) {
+        builder_.CreateCall(host("weft_stack_free", builder_.getVoidTy(), {builder_.getPtrTy()}),
+                            {builder_.CreateLoad(builder_.getPtrTy(), data)});
+    }
+}
+
+}  // namespace weft::codegen::llvm_backend

@@ -1,0 +1,115 @@
+// Emits the body of one function: structured IR to basic blocks, every value a flat list of LLVM scalars (leaves.h).
+// Not here: the kernel's loop over items (kernel_entry.cpp), the meaning of scalar ops (scalar.h).
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/leaves.h"
+#include "codegen/llvm/scalar.h"
+#include "codegen/nonnegative.h"
+#include "ir/ir.h"
+
+namespace weft::codegen::llvm_backend {
+
+using Scalars = llvm::SmallVector<llvm::Value*, 4>;
+
+// What the code of an item may ask for, besides its operands. Internal functions get it as their first parameters.
+struct ItemContext {
+    llvm::Value* shape = nullptr;                  // const LaunchShape*
+    llvm::Value* item = nullptr;                   // i64, linear index
+    llvm::SmallVector<llvm::Value*, 4> coordinates;  // i32, as many as the module uses
+};
+
+struct ModuleContext {
+    const ir::Module& ir;
+    llvm::Module& llvm;
+    const Options& options;
+    bool half_instructions = false;
+    int coordinates = 0;  // thread.index dimensions used anywhere in the module
+    std::unordered_map<const ir::Function*, llvm::Function*> functions;
+    std::unordered_map<ir::Type, std::vector<Leaf>> leaves;
+
+    const std::vector<Leaf>& leaves_of(ir::Type type);
+};
+
+// A block that several places jump to with values.
+struct Join {
+    llvm::BasicBlock* block = nullptr;
+    llvm::SmallVector<llvm::PHINode*, 4> phis;
+};
+
+class FunctionEmitter {
+  public:
+    FunctionEmitter(ModuleContext& module, const ir::Function& source, llvm::Function& target);
+
+    llvm::IRBuilder<>& builder() { return builder_; }
+    ItemContext& item() { return item_; }
+    void set(const ir::Value* value, Scalars scalars) { values_[value] = std::move(scalars); }
+    // Loads a value laid out in memory (layout.h), by leaf.
+    Scalars load(ir::Type type, llvm::Value* address);
+    void store(ir::Type type, const Scalars& value, llvm::Value* address);
+    llvm::Type* leaf_type(const Leaf& leaf);
+    llvm::BasicBlock* block(const char* name);
+    llvm::AllocaInst* entry_alloca(llvm::Type* type, const char* name, llvm::Value* count = nullptr);
+    // The body; `return` jumps to `exit` with the results. The current block is the body's start.
+    void body(Join& exit);
+    Join join(const char* name, llvm::ArrayRef<ir::Type> types);
+    void finish(Join& join);  // goes on in the joined block
+    void free_stacks();
+
+  private:
+    struct Loop {
+        Join* next;
+        Join* exit;
+    };
+
+    void region(const ir::Region& region);
+    void op(const ir::Op& op);
+    void terminator(const ir::Op& op);
+    void if_op(const ir::Op& op);
+    void for_op(const ir::Op& op);
+    void while_op(const ir::Op& op);
+    void elementwise(const ir::Op& op);
+    void call(const ir::Op& op);
+    void native(const ir::Op& op);
+    void print(const ir::Op& op);
+    void assertion(const ir::Op& op);
+    void stack_new(const ir::Op& op);
+    void stack_push(const ir::Op& op);
+    void stack_pop(const ir::Op& op);
+
+    const Scalars& value(const ir::Value* v) const;
+    llvm::Value* scalar(const ir::Value* v) const { return value(v).front(); }
+    void define(const ir::Op& op, Scalars scalars) { values_[op.results.at(0)] = std::move(scalars); }
+    Scalars flatten(llvm::ArrayRef<ir::Value*> values) const;
+    void jump(Join& target, const Scalars& values);
+    void branch(llvm::Value* condition, Join& target, const Scalars& values, llvm::BasicBlock* otherwise);
+    void define_results(const ir::Op& op, const Join& join);
+    llvm::Value* index(const ir::Value* v, llvm::Value* extent);
+    llvm::Value* small_index(const ir::Value* v, int count);
+    llvm::Value* offset(llvm::Value* address, int64_t bytes);
+    llvm::Value* element_address(const ir::Op& op);
+    llvm::Constant* text(std::string_view bytes);
+    llvm::FunctionCallee host(std::string_view name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,
+                              bool variadic = false);
+
+    ModuleContext& module_;
+    const ir::Function& source_;
+    llvm::Function& target_;
+    llvm::IRBuilder<> builder_;
+    ScalarEmitter scalars_;
+    NonNegative non_negative_;
+    ItemContext item_;
+    std::unordered_map<const ir::Value*, Scalars> values_;
+    std::vector<Loop> loops_;
+    Join* if_join_ = nullptr;
+    Join* exit_ = nullptr;
+    llvm::SmallVector<llvm::AllocaInst*, 2> stacks_;
+};
+
+}  // namespace weft::codegen::llvm_backend

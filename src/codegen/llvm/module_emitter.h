@@ -1,0 +1,14 @@
+// Emits a whole IR module as LLVM IR: every kernel an exported entry, every function internal.
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+#include "codegen/backend.h"
+#include "ir/ir.h"
+
+namespace weft::codegen::llvm_backend {
+
+// `target` has its triple and data layout. `half_instructions`: the machine converts float16 itself.
+void emit_module(const ir::Module& module, llvm::Module& target, const Options& options, bool half_instructions);
+
+}  // namespace weft::codegen::llvm_backend

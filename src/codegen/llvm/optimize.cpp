@@ -1,0 +1,52 @@
+#include "codegen/llvm/optimize.h"
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+namespace weft::codegen::llvm_backend {
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PipelineTuningOptions tuning;
+    tuning.SLPVectorization = false;
+    llvm::PassBuilder builder(&machine, tuning);
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+
+    llvm::FunctionPassManager body;
+    body.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    if (level > 0) {
+        body.addPass(llvm::EarlyCSEPass(true));
+        body.addPass(llvm::InstCombinePass());
+        body.addPass(llvm::SimplifyCFGPass());
+        body.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+        body.addPass(llvm::GVNPass());
+        body.addPass(llvm::InstCombinePass());
+        body.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().convertSwitchRangeToICmp(true)));
+    }
+    llvm::ModulePassManager passes;
+    if (level > 0) {
+        passes.addPass(llvm::AlwaysInlinerPass(false));
+        passes.addPass(llvm::GlobalDCEPass());
+    }
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(body)));
+    passes.run(module, modules);
+}
+
+}  // namespace weft::codegen::llvm_backend

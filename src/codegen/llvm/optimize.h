@@ -1,0 +1,11 @@
+// The pipeline of LLVM passes: slim, without the SLP vectoriser (design: it costs more than all others and buys nothing).
+#pragma once
+
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+namespace weft::codegen::llvm_backend {
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level);
+
+}  // namespace weft::codegen::llvm_backend

@@ -1,0 +1,100 @@
+#include "codegen/llvm/target.h"
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/CodeGen.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+
+namespace weft::codegen::llvm_backend {
+namespace {
+
+void on_fatal_error(void*, const char* reason, bool) { throw InternalError(std::string("LLVM: ") + reason); }
+
+struct Host {
+    const llvm::Target* target = nullptr;
+    std::string triple;
+    std::string cpu;
+    std::string features;
+    bool half_instructions = false;
+    std::mutex mutex;
+    std::vector<std::unique_ptr<llvm::TargetMachine>> idle[2];
+
+    Host() {
+        // LLVM's own answer to an error is to end the process.
+        llvm::install_fatal_error_handler(on_fatal_error);
+        LLVMInitializeX86TargetInfo();
+        LLVMInitializeX86Target();
+        LLVMInitializeX86TargetMC();
+        LLVMInitializeX86AsmPrinter();
+        triple = "x86_64-unknown-linux-gnu";
+        std::string error;
+        target = llvm::TargetRegistry::lookupTarget(triple, error);
+        WEFT_CHECK(target != nullptr, error);
+        cpu = llvm::sys::getHostCPUName().str();
+        for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+            if (!features.empty()) features += ',';
+            features += (feature.second ? "+" : "-") + feature.first().str();
+            if (feature.first() == "f16c") half_instructions = feature.second;
+        }
+    }
+};
+
+Host& host() {
+    static Host instance;
+    return instance;
+}
+
+}  // namespace
+
+bool HostTarget::has_half_instructions() { return host().half_instructions; }
+
+HostTarget::HostTarget(int optimize) : optimize_(optimize > 0 ? 1 : 0) {
+    Host& h = host();
+    {
+        const std::lock_guard lock(h.mutex);
+        auto& idle = h.idle[optimize_];
+        if (!idle.empty()) {
+            machine_ = std::move(idle.back());
+            idle.pop_back();
+            return;
+        }
+    }
+    llvm::TargetOptions options;
+    options.EnableFastISel = optimize_ == 0;
+    machine_.reset(h.target->createTargetMachine(h.triple, h.cpu, h.features, options, llvm::Reloc::PIC_,
+                                                 llvm::CodeModel::Small,
+                                                 optimize_ > 0 ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
+    WEFT_CHECK(machine_ != nullptr, "no target machine");
+}
+
+HostTarget::~HostTarget() {
+    Host& h = host();
+    const std::lock_guard lock(h.mutex);
+    h.idle[optimize_].push_back(std::move(machine_));
+}
+
+void HostTarget::configure(llvm::Module& module) {
+    module.setTargetTriple(host().triple);
+    module.setDataLayout(machine_->createDataLayout());
+}
+
+std::string HostTarget::emit(llvm::Module& module, bool as_text) {
+    llvm::SmallString<0> bytes;
+    llvm::raw_svector_ostream stream(bytes);
+    llvm::legacy::PassManager passes;
+    const auto type = as_text ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+    WEFT_CHECK(!machine_->addPassesToEmitFile(passes, stream, nullptr, type, true), "the target emits no objects");
+    passes.run(module);
+    return std::string(bytes.str());
+}
+
+}  // namespace weft::codegen::llvm_backend
