@@ -1,0 +1,59 @@
+// The table of backends. What a backend needs is opened when the first compile asks for it.
+#include <dlfcn.h>
+
+#include "base/error.h"
+#include "codegen/backend.h"
+#include "codegen/build_id.h"
+#include "codegen/cxx/host.h"
+
+namespace weft::codegen {
+namespace {
+
+std::string codegen_library() {
+    const std::string self = library_path();
+    const auto slash = self.rfind('/');
+    return (slash == std::string::npos ? "" : self.substr(0, slash + 1)) + "libweft_codegen.so";
+}
+
+// The libraries of one process do not change.
+std::string llvm_cpu_key() {
+    static const std::string key = "llvm-cpu " + build_id(codegen_library()) + " " + build_id(library_path()) + " " + cpu_key();
+    return key;
+}
+
+Backend& open_llvm_cpu() {
+    static Backend* const backend = [] {
+        const std::string path = codegen_library();
+        void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        if (handle == nullptr) {
+            const char* reason = dlerror();
+            throw UserError(ErrorKind::Unsupported, std::string("the compiler does not load: ") + (reason != nullptr ? reason : path.c_str()));
+        }
+        using Open = Backend* (*)();
+        const auto open = reinterpret_cast<Open>(dlsym(handle, "weft_codegen_cpu_backend"));
+        WEFT_CHECK(open != nullptr, path + " has no weft_codegen_cpu_backend");
+        return open();
+    }();
+    return *backend;
+}
+
+}  // namespace
+
+const std::vector<BackendInfo>& backends() {
+    static const std::vector<BackendInfo> all = {
+        {"llvm-cpu", llvm_cpu_key, open_llvm_cpu},
+        {"cxx-host", cxx::host_key, cxx::open_host},
+    };
+    return all;
+}
+
+const BackendInfo& backend(const std::string& name) {
+    std::string known;
+    for (const BackendInfo& info : backends()) {
+        if (info.name == name) return info;
+        known += (known.empty() ? "" : ", ") + info.name;
+    }
+    throw UserError(ErrorKind::Value, "unknown backend " + name + "; there are " + known);
+}
+
+}  // namespace weft::codegen

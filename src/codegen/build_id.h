@@ -1,0 +1,15 @@
+// What tells one build of a library from another, and one machine from another, without opening a compiler.
+#pragma once
+
+#include <string>
+
+namespace weft::codegen {
+
+// The ELF build id of a library file, in hexadecimal; its size and time of change when it has none.
+std::string build_id(const std::string& path);
+// The folder of libweft itself, and its path.
+std::string library_path();
+// The processor's features, as a hash.
+std::string cpu_key();
+
+}  // namespace weft::codegen

@@ -1,0 +1,58 @@
+#include "codegen/compile.h"
+
+#include <chrono>
+
+#include "ir/builder.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "opt/opt.h"
+
+namespace weft::codegen {
+namespace {
+
+// Copying through the builder folds constants and merges equal ops.
+std::unique_ptr<ir::Module> copy(const ir::Module& module) {
+    auto out = std::make_unique<ir::Module>();
+    for (const auto& function : module.functions) {
+        ir::Function& made = out->add(function->name, function->kind);
+        made.results = function->results;
+        made.adjoint = function->adjoint;
+        made.location = function->location;
+        ir::Builder builder(*out, made);
+        ir::ValueMap map;
+        for (const ir::Value* parameter : function->parameters()) {
+            map[parameter] = builder.parameter(parameter->type, parameter->name);
+        }
+        ir::clone_into(builder, function->body, map);
+        ir::clone_op(builder, *function->body.terminator(), map);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::unique_ptr<ir::Module> prepare(const ir::Module& module) {
+    ir::verify(module);
+    auto out = copy(module);
+#ifndef NDEBUG
+    ir::verify(*out);
+#endif
+    return out;
+}
+
+Image compile(const ir::Module& module, Backend& backend, const Options& options, std::vector<StageTime>* times) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto prepared = prepare(module);
+    if (times != nullptr) {
+        const auto now = std::chrono::steady_clock::now();
+        times->push_back({"prepare", std::chrono::duration<double, std::milli>(now - start).count()});
+    }
+    return backend.compile(*prepared, options, times);
+}
+
+std::string dump(const ir::Module& module, Backend& backend, const Options& options, const std::string& kind) {
+    const auto prepared = prepare(module);
+    return kind == "ir" ? ir::print(*prepared) : backend.dump(*prepared, options, kind);
+}
+
+}  // namespace weft::codegen
