@@ -45,7 +45,7 @@ class DiskCache {
 
   private:
     std::string path(std::string_view key) const;
-    void evict(int64_t need) const;
+    void evict() const;
 
     std::string directory_;
     int64_t limit_;

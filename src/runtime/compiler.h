@@ -3,6 +3,7 @@
 // Not here: the compile pipeline (codegen/compile.h), cache files (cache.h), loading of images (cpu/image_loader.h).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,7 +34,7 @@ class LoadedKernel {
   private:
     std::shared_ptr<CompileJob> job_;
     std::string kernel_;
-    codegen::KernelEntry entry_ = nullptr;
+    std::atomic<codegen::KernelEntry> entry_ = nullptr;
 };
 
 class Compiler {
@@ -51,6 +52,9 @@ class Compiler {
                                           const std::string& backend = {}, const codegen::Options& options = {});
     // Blocks until nothing is queued or running.
     void wait_idle();
+    // Fails what has not begun and waits for what has; later requests fail. For the interpreter's exit hook: it must run
+    // before destructors of static objects do.
+    void shutdown();
     DiskCache* cache() const;
 
     struct Service;

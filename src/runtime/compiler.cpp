@@ -1,0 +1,357 @@
+// One mutex a service guards its queue and the states of its jobs; compiles run outside it. A fork waits until no compile
+// runs, so that the child finds every lock of the compilers free.
+#include "runtime/compiler.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <set>
+#include <thread>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codegen/compile.h"
+#include "ir/text.h"
+#include "runtime/cache.h"
+#include "runtime/cpu/image_loader.h"
+
+namespace weft::runtime {
+namespace {
+
+// Part of every key: to be changed with the format of the payload or the way in which code is called.
+constexpr std::string_view kFormat = "weft image 1";
+
+double since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+struct CompileJob {
+    enum class State { Queued, Running, Done };
+
+    std::string key;
+    std::shared_ptr<const ir::Module> module;
+    const codegen::BackendInfo* backend = nullptr;
+    codegen::Options options;
+    std::shared_ptr<DiskCache> cache;
+    std::shared_ptr<Compiler::Service> service;
+
+    State state = State::Queued;  // guarded by the service's mutex; what follows is written before it becomes Done
+    std::exception_ptr error;
+    std::unique_ptr<LoadedImage> image;
+    std::vector<codegen::StageTime> times;
+    bool from_cache = false;
+
+    void run() {
+        try {
+            if (!load_cached()) compile();
+        } catch (...) {
+            error = std::current_exception();
+            image.reset();
+        }
+    }
+
+  private:
+    template <typename Work>
+    void timed(const char* stage, const Work& work) {
+        const auto start = std::chrono::steady_clock::now();
+        work();
+        times.push_back({stage, since(start)});
+    }
+
+    bool load_cached() {
+        if (!cache) return false;
+        std::optional<std::string> payload;
+        timed("cache", [&] { payload = cache->load(key); });
+        if (!payload || payload->empty()) return false;
+        const codegen::Image stored{static_cast<codegen::ImageFormat>((*payload)[0]), payload->substr(1)};
+        try {
+            timed("load", [&] { image = load_image(stored); });
+        } catch (const InternalError&) {
+            return false;  // a file that does not load is compiled anew, and replaced
+        }
+        from_cache = true;
+        return true;
+    }
+
+    void compile() {
+        codegen::Backend* opened = nullptr;
+        timed("open", [&] { opened = &backend->open(); });
+        const codegen::Image made = codegen::compile(*module, *opened, options, &times);
+        // Loaded first: what does not load must not be stored.
+        timed("load", [&] { image = load_image(made); });
+        if (!cache || !cache->writable()) return;
+        timed("store", [&] { cache->store(key, static_cast<char>(made.format) + made.bytes); });
+    }
+};
+
+struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
+    std::mutex mutex;
+    std::condition_variable queued;
+    std::condition_variable done;
+    std::deque<std::shared_ptr<CompileJob>> queue;
+    std::unordered_map<std::string, std::weak_ptr<CompileJob>> known;
+    std::vector<std::thread> threads;
+    size_t wanted_threads = 1;
+    int running = 0;
+    int idle = 0;
+    bool paused = false;  // a fork is about to happen
+    bool ending = false;
+    std::shared_ptr<DiskCache> cache;
+
+    void worker() {
+        std::unique_lock lock(mutex);
+        while (true) {
+            ++idle;
+            queued.wait(lock, [&] { return ending || (!paused && !queue.empty()); });
+            --idle;
+            if (ending) return;
+            const auto job = std::move(queue.front());
+            queue.pop_front();
+            job->state = CompileJob::State::Running;
+            ++running;
+            lock.unlock();
+            job->run();
+            register_exit_hook();
+            lock.lock();
+            --running;
+            finish(*job);
+        }
+    }
+
+    void finish(CompileJob& job) {
+        job.state = CompileJob::State::Done;
+        job.module.reset();
+        // A failed job is not handed out again: the next request tries anew.
+        const auto place = known.find(job.key);
+        if (job.error && place != known.end()) known.erase(place);
+        done.notify_all();
+    }
+
+    void post(const std::shared_ptr<CompileJob>& job) {
+        queue.push_back(job);
+        start_threads();
+        queued.notify_one();
+    }
+
+    // As many as there is work for.
+    void start_threads() {
+        if (ending) return;
+        while (threads.size() < wanted_threads && static_cast<size_t>(idle) + starting() < queue.size()) {
+            threads.emplace_back([self = shared_from_this()] { self->worker(); });
+        }
+    }
+
+    // Threads that were made but have not come to their first wait.
+    size_t starting() const {
+        const size_t busy = static_cast<size_t>(idle) + static_cast<size_t>(running);
+        return threads.size() > busy ? threads.size() - busy : 0;
+    }
+
+    void wait(const CompileJob& job) {
+        std::unique_lock lock(mutex);
+        start_threads();  // after a fork there are none
+        done.wait(lock, [&] { return job.state == CompileJob::State::Done; });
+    }
+
+    void shutdown() {
+        std::unique_lock lock(mutex);
+        ending = true;
+        while (!queue.empty()) {
+            const auto job = std::move(queue.front());
+            queue.pop_front();
+            job->error = std::make_exception_ptr(InternalError("the compile service has ended"));
+            finish(*job);
+        }
+        queued.notify_all();
+        done.wait(lock, [&] { return running == 0; });
+    }
+
+    void join() {
+        std::vector<std::thread> mine;
+        {
+            const std::lock_guard lock(mutex);
+            mine.swap(threads);
+        }
+        for (std::thread& thread : mine) {
+            if (thread.get_id() == std::this_thread::get_id()) {
+                thread.detach();
+            } else {
+                thread.join();
+            }
+        }
+    }
+
+    static void register_exit_hook();
+};
+
+namespace {
+
+// Every service, for forks and for the end of the process. Never destroyed.
+struct Services {
+    std::mutex mutex;
+    std::set<Compiler::Service*> all;
+
+    static Services& instance() {
+        static Services* const services = [] {
+            auto* out = new Services;
+            pthread_atfork(prepare, parent, child);
+            return out;
+        }();
+        return *services;
+    }
+
+    static void shut_down() {
+        std::vector<std::shared_ptr<Compiler::Service>> services;
+        {
+            const std::lock_guard lock(instance().mutex);
+            for (auto* service : instance().all) services.push_back(service->shared_from_this());
+        }
+        for (const auto& service : services) service->shutdown();
+    }
+
+  private:
+    static void prepare() {
+        instance().mutex.lock();
+        for (auto* service : instance().all) {
+            std::unique_lock lock(service->mutex);
+            service->paused = true;
+            service->done.wait(lock, [&] { return service->running == 0; });
+            lock.release();
+        }
+    }
+
+    static void parent() {
+        for (auto* service : instance().all) {
+            service->paused = false;
+            service->queued.notify_all();
+            service->mutex.unlock();
+        }
+        instance().mutex.unlock();
+    }
+
+    static void child() {
+        for (auto* service : instance().all) {
+            // The threads are gone; what speaks of them is forgotten rather than destroyed.
+            new std::vector<std::thread>(std::move(service->threads));
+            service->threads.clear();
+            service->idle = 0;
+            service->paused = false;
+            new (&service->queued) std::condition_variable;
+            new (&service->done) std::condition_variable;
+            service->mutex.unlock();
+        }
+        instance().mutex.unlock();
+    }
+};
+
+}  // namespace
+
+// Exit handlers and destructors of static objects run in reverse order of their registration. The first compiles make
+// static objects of the compilers, so the hook is registered once more after each of them: it then runs first.
+void Compiler::Service::register_exit_hook() {
+    constexpr int kFirst = 8;
+    static std::atomic<int> count = 0;
+    if (count.fetch_add(1) < kFirst) std::atexit(Services::shut_down);
+}
+
+// --- handles ---------------------------------------------------------------------------------------------------------
+
+LoadedKernel::LoadedKernel(std::shared_ptr<CompileJob> job, std::string kernel)
+    : job_(std::move(job)), kernel_(std::move(kernel)) {}
+
+bool LoadedKernel::ready() const {
+    const std::lock_guard lock(job_->service->mutex);
+    return job_->state == CompileJob::State::Done;
+}
+
+codegen::KernelEntry LoadedKernel::wait() {
+    if (const auto entry = entry_.load(std::memory_order_acquire)) return entry;
+    job_->service->wait(*job_);
+    if (job_->error) std::rethrow_exception(job_->error);
+    void* found = job_->image->find(codegen::entry_symbol(kernel_));
+    WEFT_CHECK(found != nullptr, "compiled code has no kernel " + kernel_);
+    const auto entry = reinterpret_cast<codegen::KernelEntry>(found);
+    entry_.store(entry, std::memory_order_release);
+    return entry;
+}
+
+std::vector<codegen::StageTime> LoadedKernel::times() const {
+    return ready() ? job_->times : std::vector<codegen::StageTime>{};
+}
+
+bool LoadedKernel::from_cache() const { return ready() && job_->from_cache; }
+
+// --- the service -----------------------------------------------------------------------------------------------------
+
+Compiler::Compiler(std::shared_ptr<DiskCache> cache, int threads) : service_(std::make_shared<Service>()) {
+    service_->cache = std::move(cache);
+    const unsigned cores = std::thread::hardware_concurrency();
+    service_->wanted_threads = threads > 0 ? static_cast<size_t>(threads) : cores > 0 ? cores : 1;
+    Services& services = Services::instance();
+    const std::lock_guard lock(services.mutex);
+    services.all.insert(service_.get());
+    Service::register_exit_hook();
+}
+
+Compiler::~Compiler() {
+    {
+        Services& services = Services::instance();
+        const std::lock_guard lock(services.mutex);
+        services.all.erase(service_.get());
+    }
+    service_->shutdown();
+    service_->join();
+}
+
+std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module> module, const std::string& kernel,
+                                                const std::string& backend, const codegen::Options& options) {
+    const auto start = std::chrono::steady_clock::now();
+    const codegen::BackendInfo& info = backend.empty() ? codegen::backends().front() : codegen::backend(backend);
+    const ir::Function* function = module->find(kernel);
+    WEFT_CHECK(function != nullptr && function->kind == ir::FunctionKind::Kernel, "no kernel " + kernel + " in the module");
+    Hasher hasher;
+    hasher.add_field(kFormat).add_field(info.target_key()).add_field(options.key());
+    hasher.add_field(ir::print(*module, {.names = false, .locations = false}));
+    const std::string key = hasher.hex();
+
+    const std::lock_guard lock(service_->mutex);
+    if (service_->ending) throw InternalError("the compile service has ended");
+    auto& known = service_->known[key];
+    auto job = known.lock();
+    if (!job) {
+        job = std::make_shared<CompileJob>();
+        job->key = key;
+        job->module = std::move(module);
+        job->backend = &info;
+        job->options = options;
+        job->cache = service_->cache;
+        job->service = service_;
+        job->times.push_back({"key", since(start)});
+        known = job;
+        service_->post(job);
+    }
+    return std::make_shared<LoadedKernel>(std::move(job), kernel);
+}
+
+void Compiler::wait_idle() {
+    std::unique_lock lock(service_->mutex);
+    service_->start_threads();
+    service_->done.wait(lock, [&] { return service_->queue.empty() && service_->running == 0; });
+}
+
+void Compiler::shutdown() { service_->shutdown(); }
+
+DiskCache* Compiler::cache() const { return service_->cache.get(); }
+
+}  // namespace weft::runtime
