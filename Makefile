@@ -30,7 +30,7 @@ CTEST = ctest -j $(JOBS) --output-on-failure --progress $(CTEST_ARGS)
 .PHONY: help setup system venv build demo test test-all test-core test-python test-pythons lint format tidy debug bench clean distclean
 
 help:
-	@echo "make demo          set up, build, run examples/demo.py"
+	@echo "make demo          set up, build, run examples/demo.py; PICTURE=file.png takes another picture"
 	@echo "make test          set up, build, run the core tests, the Python tests and the style checks"
 	@echo "make test-all      the same, with the slow tests"
 	@echo "make test-core     the core tests (C++); CTEST_ARGS='-R name' selects"
@@ -93,7 +93,7 @@ $(RELEASE)/.configured: CMakePresets.json .venv/.stamp
 demo: build
 	@echo "[4/5] examples/demo.py ..."
 	@mkdir -p out
-	@$(VENV)/bin/python examples/demo.py
+	@$(VENV)/bin/python examples/demo.py $(PICTURE)
 	@echo "[5/5] done"
 
 test: build
