@@ -18,19 +18,26 @@ ScalarEmitter::ScalarEmitter(llvm::Module& module, llvm::IRBuilder<>& builder, b
 llvm::Type* ScalarEmitter::type(Scalar scalar) const {
     auto& context = module_.getContext();
     switch (scalar) {
-        case Scalar::Bool: return llvm::Type::getInt1Ty(context);
+        case Scalar::Bool:
+            return llvm::Type::getInt1Ty(context);
         case Scalar::F16:
-        case Scalar::BF16: return llvm::Type::getInt16Ty(context);
-        case Scalar::F32: return llvm::Type::getFloatTy(context);
-        case Scalar::F64: return llvm::Type::getDoubleTy(context);
-        default: return llvm::Type::getIntNTy(context, static_cast<unsigned>(ir::scalar_bits(scalar)));
+        case Scalar::BF16:
+            return llvm::Type::getInt16Ty(context);
+        case Scalar::F32:
+            return llvm::Type::getFloatTy(context);
+        case Scalar::F64:
+            return llvm::Type::getDoubleTy(context);
+        default:
+            return llvm::Type::getIntNTy(context, static_cast<unsigned>(ir::scalar_bits(scalar)));
     }
 }
 
 llvm::Constant* ScalarEmitter::constant(Scalar scalar, uint64_t bits) const {
     llvm::Type* t = type(scalar);
-    if (scalar == Scalar::F32) return llvm::ConstantFP::get(t, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits)));
-    if (scalar == Scalar::F64) return llvm::ConstantFP::get(t, llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, bits)));
+    if (scalar == Scalar::F32)
+        return llvm::ConstantFP::get(t, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits)));
+    if (scalar == Scalar::F64)
+        return llvm::ConstantFP::get(t, llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, bits)));
     if (scalar == Scalar::Bool) return llvm::ConstantInt::getBool(t, bits != 0);
     return llvm::ConstantInt::get(t, bits);
 }
@@ -61,7 +68,8 @@ Value* ScalarEmitter::narrow(Scalar half, Value* f32) {
     }
     Value* bits = builder_.CreateBitCast(f32, builder_.getInt32Ty());
     Value* odd = builder_.CreateAnd(builder_.CreateLShr(bits, 16), builder_.getInt32(1));
-    Value* rounded = builder_.CreateLShr(builder_.CreateAdd(bits, builder_.CreateAdd(odd, builder_.getInt32(0x7fff))), 16);
+    Value* rounded =
+        builder_.CreateLShr(builder_.CreateAdd(bits, builder_.CreateAdd(odd, builder_.getInt32(0x7fff))), 16);
     Value* quiet = builder_.CreateOr(builder_.CreateLShr(bits, 16), builder_.getInt32(0x40));
     Value* chosen = builder_.CreateSelect(builder_.CreateFCmpUNO(f32, f32), quiet, rounded);
     return builder_.CreateTrunc(chosen, builder_.getInt16Ty());
@@ -99,12 +107,15 @@ Value* ScalarEmitter::unary(Opcode code, Scalar scalar, Value* a) {
         return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
     }
     switch (code) {
-        case Opcode::Neg: return builder_.CreateNeg(a);
-        case Opcode::Not: return builder_.CreateNot(a);
+        case Opcode::Neg:
+            return builder_.CreateNeg(a);
+        case Opcode::Not:
+            return builder_.CreateNot(a);
         case Opcode::Abs:
             if (!ir::is_signed_int(scalar)) return a;
             return builder_.CreateSelect(builder_.CreateICmpSLT(a, constant(scalar, 0)), builder_.CreateNeg(a), a);
-        default: break;
+        default:
+            break;
     }
     WEFT_CHECK(false, std::string(ir::mnemonic(code)) + " is not unary");
 }
@@ -115,15 +126,24 @@ Value* ScalarEmitter::float_binary(Opcode code, Value* a, Value* b) {
         return builder_.CreateSelect(take_b, b, a);
     };
     switch (code) {
-        case Opcode::Add: return builder_.CreateFAdd(a, b);
-        case Opcode::Sub: return builder_.CreateFSub(a, b);
-        case Opcode::Mul: return builder_.CreateFMul(a, b);
-        case Opcode::Div: return builder_.CreateFDiv(a, b);
-        case Opcode::FloorDiv: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
-        case Opcode::Rem: return call_math(a->getType()->isDoubleTy() ? "fmod" : "fmodf", {a, b});
-        case Opcode::Min: return choose(builder_.CreateFCmpOLT(b, a));
-        case Opcode::Max: return choose(builder_.CreateFCmpOGT(b, a));
-        default: break;
+        case Opcode::Add:
+            return builder_.CreateFAdd(a, b);
+        case Opcode::Sub:
+            return builder_.CreateFSub(a, b);
+        case Opcode::Mul:
+            return builder_.CreateFMul(a, b);
+        case Opcode::Div:
+            return builder_.CreateFDiv(a, b);
+        case Opcode::FloorDiv:
+            return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
+        case Opcode::Rem:
+            return call_math(a->getType()->isDoubleTy() ? "fmod" : "fmodf", {a, b});
+        case Opcode::Min:
+            return choose(builder_.CreateFCmpOLT(b, a));
+        case Opcode::Max:
+            return choose(builder_.CreateFCmpOGT(b, a));
+        default:
+            break;
     }
     WEFT_CHECK(false, std::string(ir::mnemonic(code)) + " of floats");
 }
@@ -138,8 +158,8 @@ Value* ScalarEmitter::integer_division(Opcode code, Scalar scalar, Value* a, Val
     const bool maybe_minus_one = is_signed && (known == nullptr || known->isMinusOne());
     // Dividing by one instead where the machine would trap; the true results are put in afterwards.
     Value* zero = maybe_zero ? builder_.CreateICmpEQ(b, none) : builder_.getFalse();
-    Value* minus_one =
-        maybe_minus_one ? builder_.CreateICmpEQ(b, llvm::ConstantInt::getSigned(b->getType(), -1)) : builder_.getFalse();
+    Value* minus_one = maybe_minus_one ? builder_.CreateICmpEQ(b, llvm::ConstantInt::getSigned(b->getType(), -1))
+                                       : builder_.getFalse();
     Value* safe = builder_.CreateSelect(builder_.CreateOr(zero, minus_one), one, b);
     if (code == Opcode::Rem) return is_signed ? builder_.CreateSRem(a, safe) : builder_.CreateURem(a, safe);
     Value* quotient = is_signed ? builder_.CreateSDiv(a, safe) : builder_.CreateUDiv(a, safe);
@@ -162,22 +182,32 @@ Value* ScalarEmitter::binary(Opcode code, Scalar scalar, Value* a, Value* b) {
         return builder_.CreateAnd(b, constant(scalar, static_cast<uint64_t>(ir::scalar_bits(scalar) - 1)));
     };
     switch (code) {
-        case Opcode::Add: return builder_.CreateAdd(a, b);
-        case Opcode::Sub: return builder_.CreateSub(a, b);
-        case Opcode::Mul: return builder_.CreateMul(a, b);
+        case Opcode::Add:
+            return builder_.CreateAdd(a, b);
+        case Opcode::Sub:
+            return builder_.CreateSub(a, b);
+        case Opcode::Mul:
+            return builder_.CreateMul(a, b);
         case Opcode::Div:
         case Opcode::FloorDiv:
-        case Opcode::Rem: return integer_division(code, scalar, a, b);
+        case Opcode::Rem:
+            return integer_division(code, scalar, a, b);
         case Opcode::Min:
             return builder_.CreateSelect(is_signed ? builder_.CreateICmpSLT(b, a) : builder_.CreateICmpULT(b, a), b, a);
         case Opcode::Max:
             return builder_.CreateSelect(is_signed ? builder_.CreateICmpSGT(b, a) : builder_.CreateICmpUGT(b, a), b, a);
-        case Opcode::And: return builder_.CreateAnd(a, b);
-        case Opcode::Or: return builder_.CreateOr(a, b);
-        case Opcode::Xor: return builder_.CreateXor(a, b);
-        case Opcode::Shl: return builder_.CreateShl(a, count());
-        case Opcode::Shr: return is_signed ? builder_.CreateAShr(a, count()) : builder_.CreateLShr(a, count());
-        default: break;
+        case Opcode::And:
+            return builder_.CreateAnd(a, b);
+        case Opcode::Or:
+            return builder_.CreateOr(a, b);
+        case Opcode::Xor:
+            return builder_.CreateXor(a, b);
+        case Opcode::Shl:
+            return builder_.CreateShl(a, count());
+        case Opcode::Shr:
+            return is_signed ? builder_.CreateAShr(a, count()) : builder_.CreateLShr(a, count());
+        default:
+            break;
     }
     WEFT_CHECK(false, std::string(ir::mnemonic(code)) + " is not binary");
 }
@@ -193,13 +223,20 @@ Value* ScalarEmitter::compare(Opcode code, Scalar scalar, Value* a, Value* b) {
     };
     using P = llvm::CmpInst;
     switch (code) {
-        case Opcode::Eq: return builder_.CreateCmp(predicate(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ), a, b);
-        case Opcode::Ne: return builder_.CreateCmp(predicate(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE), a, b);
-        case Opcode::Lt: return builder_.CreateCmp(predicate(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT), a, b);
-        case Opcode::Le: return builder_.CreateCmp(predicate(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE), a, b);
-        case Opcode::Gt: return builder_.CreateCmp(predicate(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT), a, b);
-        case Opcode::Ge: return builder_.CreateCmp(predicate(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE), a, b);
-        default: break;
+        case Opcode::Eq:
+            return builder_.CreateCmp(predicate(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ), a, b);
+        case Opcode::Ne:
+            return builder_.CreateCmp(predicate(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE), a, b);
+        case Opcode::Lt:
+            return builder_.CreateCmp(predicate(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT), a, b);
+        case Opcode::Le:
+            return builder_.CreateCmp(predicate(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE), a, b);
+        case Opcode::Gt:
+            return builder_.CreateCmp(predicate(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT), a, b);
+        case Opcode::Ge:
+            return builder_.CreateCmp(predicate(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE), a, b);
+        default:
+            break;
     }
     WEFT_CHECK(false, std::string(ir::mnemonic(code)) + " is not a comparison");
 }
@@ -234,21 +271,28 @@ Value* ScalarEmitter::math(ir::MathFn fn, Scalar scalar, llvm::ArrayRef<Value*> 
     }
     const auto exact = [&](llvm::Intrinsic::ID id) { return builder_.CreateUnaryIntrinsic(id, operands[0]); };
     switch (fn) {
-        case ir::MathFn::Sqrt: return exact(llvm::Intrinsic::sqrt);
-        case ir::MathFn::Floor: return exact(llvm::Intrinsic::floor);
-        case ir::MathFn::Ceil: return exact(llvm::Intrinsic::ceil);
-        case ir::MathFn::Trunc: return exact(llvm::Intrinsic::trunc);
-        case ir::MathFn::Rint: return exact(llvm::Intrinsic::rint);
-        case ir::MathFn::Round: return exact(llvm::Intrinsic::round);
-        default: return call_math(math_symbol(fn, scalar == Scalar::F64), operands);
+        case ir::MathFn::Sqrt:
+            return exact(llvm::Intrinsic::sqrt);
+        case ir::MathFn::Floor:
+            return exact(llvm::Intrinsic::floor);
+        case ir::MathFn::Ceil:
+            return exact(llvm::Intrinsic::ceil);
+        case ir::MathFn::Trunc:
+            return exact(llvm::Intrinsic::trunc);
+        case ir::MathFn::Rint:
+            return exact(llvm::Intrinsic::rint);
+        case ir::MathFn::Round:
+            return exact(llvm::Intrinsic::round);
+        default:
+            return call_math(math_symbol(fn, scalar == Scalar::F64), operands);
     }
 }
 
 // --- conversion ------------------------------------------------------------------------------------------------------
 
 Value* ScalarEmitter::to_integer(Scalar to, Value* value) {
-    // What x86 computes: one truncating instruction, whose answer out of range is the most negative number. Narrow types
-    // take the low bits of 32, u32 those of 64; u64 has a second try above 2^63.
+    // What x86 computes: one truncating instruction, whose answer out of range is the most negative number. Narrow
+    // types take the low bits of 32, u32 those of 64; u64 has a second try above 2^63.
     const bool is_double = value->getType()->isDoubleTy();
     const auto convert = [&](Value* v, bool wide) {
         auto* vector = llvm::FixedVectorType::get(v->getType(), is_double ? 2 : 4);
@@ -261,8 +305,8 @@ Value* ScalarEmitter::to_integer(Scalar to, Value* value) {
     const int bits = ir::scalar_bits(to);
     if (to == Scalar::U64) {
         auto* limit = llvm::ConstantFP::get(value->getType(), 0x1p63);
-        Value* high = builder_.CreateOr(convert(builder_.CreateFSub(value, limit), true),
-                                        builder_.getInt64(uint64_t{1} << 63));
+        Value* high =
+            builder_.CreateOr(convert(builder_.CreateFSub(value, limit), true), builder_.getInt64(uint64_t{1} << 63));
         return builder_.CreateSelect(builder_.CreateFCmpOGE(value, limit), high, convert(value, true));
     }
     const bool wide = bits == 64 || to == Scalar::U32;
@@ -287,7 +331,8 @@ Value* ScalarEmitter::cast(Scalar to, Scalar from, Value* value) {
     }
     if (ir::is_float(to)) {
         if (from_float) return builder_.CreateFPCast(value, type(to));
-        return ir::is_signed_int(from) ? builder_.CreateSIToFP(value, type(to)) : builder_.CreateUIToFP(value, type(to));
+        return ir::is_signed_int(from) ? builder_.CreateSIToFP(value, type(to))
+                                       : builder_.CreateUIToFP(value, type(to));
     }
     if (from_float) return to_integer(to, value);
     return builder_.CreateIntCast(value, type(to), ir::is_signed_int(from));
@@ -320,7 +365,9 @@ Value* ScalarEmitter::exchange_loop(ir::AtomicKind kind, Scalar scalar, Value* a
     const bool is_bool = scalar == Scalar::Bool;
     const unsigned bits = static_cast<unsigned>(ir::scalar_bits(scalar));
     auto* raw = builder_.getIntNTy(bits);
-    const auto to_raw = [&](Value* v) { return is_bool ? builder_.CreateZExt(v, raw) : builder_.CreateBitCast(v, raw); };
+    const auto to_raw = [&](Value* v) {
+        return is_bool ? builder_.CreateZExt(v, raw) : builder_.CreateBitCast(v, raw);
+    };
     const auto from_raw = [&](Value* v) -> Value* {
         return is_bool ? builder_.CreateICmpNE(v, builder_.getInt8(0)) : builder_.CreateBitCast(v, type(scalar));
     };
@@ -337,13 +384,30 @@ Value* ScalarEmitter::exchange_loop(ir::AtomicKind kind, Scalar scalar, Value* a
     Value* old = from_raw(seen);
     Value* next = nullptr;
     switch (kind) {
-        case ir::AtomicKind::Add: next = is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Add, scalar, old, value); break;
-        case ir::AtomicKind::Min: next = is_bool ? builder_.CreateAnd(old, value) : binary(Opcode::Min, scalar, old, value); break;
-        case ir::AtomicKind::Max: next = is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Max, scalar, old, value); break;
-        case ir::AtomicKind::And: next = builder_.CreateAnd(old, value); break;
-        case ir::AtomicKind::Or: next = builder_.CreateOr(old, value); break;
-        case ir::AtomicKind::Xor: next = builder_.CreateXor(old, value); break;
-        case ir::AtomicKind::Exchange: next = value; break;
+        case ir::AtomicKind::Add:
+            next = is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Add, scalar, old, value);
+            break;
+        case ir::AtomicKind::Sub:
+            next = is_bool ? builder_.CreateXor(old, value) : binary(Opcode::Sub, scalar, old, value);
+            break;
+        case ir::AtomicKind::Min:
+            next = is_bool ? builder_.CreateAnd(old, value) : binary(Opcode::Min, scalar, old, value);
+            break;
+        case ir::AtomicKind::Max:
+            next = is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Max, scalar, old, value);
+            break;
+        case ir::AtomicKind::And:
+            next = builder_.CreateAnd(old, value);
+            break;
+        case ir::AtomicKind::Or:
+            next = builder_.CreateOr(old, value);
+            break;
+        case ir::AtomicKind::Xor:
+            next = builder_.CreateXor(old, value);
+            break;
+        case ir::AtomicKind::Exchange:
+            next = value;
+            break;
     }
     auto* pair = builder_.CreateAtomicCmpXchg(address, seen, to_raw(next), llvm::Align(bits / 8),
                                               llvm::AtomicOrdering::Monotonic, llvm::AtomicOrdering::Monotonic);
@@ -362,15 +426,32 @@ Value* ScalarEmitter::atomic(ir::AtomicKind kind, Scalar scalar, Value* address,
     using RMW = llvm::AtomicRMWInst;
     RMW::BinOp op = RMW::Xchg;
     switch (kind) {
-        case Add: op = floating ? RMW::FAdd : RMW::Add; break;
-        case Min: op = is_signed ? RMW::Min : RMW::UMin; break;
-        case Max: op = is_signed ? RMW::Max : RMW::UMax; break;
-        case And: op = RMW::And; break;
-        case Or: op = RMW::Or; break;
-        case Xor: op = RMW::Xor; break;
-        case Exchange: op = RMW::Xchg; break;
+        case Add:
+            op = floating ? RMW::FAdd : RMW::Add;
+            break;
+        case Sub:
+            op = floating ? RMW::FSub : RMW::Sub;
+            break;
+        case Min:
+            op = is_signed ? RMW::Min : RMW::UMin;
+            break;
+        case Max:
+            op = is_signed ? RMW::Max : RMW::UMax;
+            break;
+        case And:
+            op = RMW::And;
+            break;
+        case Or:
+            op = RMW::Or;
+            break;
+        case Xor:
+            op = RMW::Xor;
+            break;
+        case Exchange:
+            op = RMW::Xchg;
+            break;
     }
-    WEFT_CHECK(!floating || op == RMW::FAdd || op == RMW::Xchg, "bitwise atomic on floats");
+    WEFT_CHECK(!floating || op == RMW::FAdd || op == RMW::FSub || op == RMW::Xchg, "bitwise atomic on floats");
     return builder_.CreateAtomicRMW(op, address, value, llvm::Align(static_cast<uint64_t>(ir::scalar_bits(scalar)) / 8),
                                     llvm::AtomicOrdering::Monotonic);
 }
