@@ -125,6 +125,11 @@ def function(f: ast.FunctionDef) -> str:
     return node("function", f, quote(f.name), quote(returns), quote(doc), *parameters, block(body))
 
 
+def signature(f: ast.FunctionDef) -> str:
+    """The annotations of a prelude function, as a row of the registry writes them."""
+    return f"({ast.unparse(f.args)})" + (f" -> {ast.unparse(f.returns)}" if f.returns else "")
+
+
 def literal(text: str) -> str:
     pieces = [text[i : i + 2000] for i in range(0, len(text), 2000)] or [""]
     return "\n            ".join('R"~(' + piece + ')~"' for piece in pieces)
@@ -133,7 +138,7 @@ def literal(text: str) -> str:
 def rows(path: Path) -> list[str]:
     """The initialisers of a prelude file's builtins."""
     group = ""
-    entries: list[list[str]] = []  # name, tree, gradient
+    entries: list[list[str]] = []  # name, signature, documentation, tree, gradient
     for item in ast.parse(path.read_text()).body:
         if isinstance(item, ast.Assign) and item.targets[0].id == "GROUP":
             group = item.value.value
@@ -142,12 +147,12 @@ def rows(path: Path) -> list[str]:
                 base = next(d.args[0].id for d in item.decorator_list if isinstance(d, ast.Call))
                 if entries[-1][0] != base:
                     raise SystemExit(f"{path}:{item.lineno}: the derivative of {base} must stand right beneath it")
-                entries[-1][2] = function(item)
+                entries[-1][-1] = function(item)
             else:
-                entries.append([item.name, function(item), ""])
+                entries.append([item.name, signature(item), ast.get_docstring(item) or "", function(item), ""])
     return [
-        f'        {{"{name}", "{group}", "prelude/{path.name}",\n            {literal(tree)},\n            {literal(gradient)}}},'
-        for name, tree, gradient in entries
+        f'        {{"{name}", "{group}", "prelude/{path.name}", ' + ",\n            ".join(map(literal, texts)) + "},"
+        for name, *texts in entries
     ]
 
 

@@ -12,7 +12,9 @@ struct PreludeFunction {
     std::string_view name;
     std::string_view group;
     std::string_view file;
-    std::string_view tree;      // see frontend/tree.h; annotations are type patterns (pattern.h)
+    std::string_view signature;  // "(a: Vector[Scalar, n], b: Scalar = 1.0) -> Scalar", see parse_signature
+    std::string_view doc;
+    std::string_view tree;      // see frontend/tree.h
     std::string_view gradient;  // its @func_grad, "" where autodiff makes the derivative
 };
 

@@ -1,0 +1,23 @@
+// Rows of the builtins about the kernel itself: where an item stands, output, choice, compile-time values.
+#include "builtins/rows.h"
+
+namespace weft::builtins {
+
+void kernel_rows(Rows& rows) {
+    rows.group("Utility");
+    rows.add("tid", "() -> int32", special(), "This item's index in the launch; unpacks to up to four coordinates.");
+    rows.add("printf", "(fmt: Any) -> None", special(), "Prints numbers by a C format.");
+    rows.add("print", "(value: Any) -> None", special(), "Prints a value and a newline.");
+    rows.add("where", "(cond: bool, value_if_true: Any, value_if_false: Any) -> Any", special(),
+             "Chooses between two values, both of which are computed.");
+    rows.add("select", "(cond: bool, value_if_false: Any, value_if_true: Any) -> Any", special(),
+             "Removed: `where` takes the values in the other order.");
+    rows.add("cast", "(a: Any, dtype: Any) -> Any", special(), "The number as another scalar type.");
+    rows.add("type", "(a: Any) -> Any", special(), "The type of a value.");
+    rows.add("range", "(end: int32) -> Any", special(), "The turns of a `for` loop.");
+    rows.add("adjoint", "(a: Any) -> Any", special(), "`wp.adjoint[x]`: the adjoint of a parameter, in a func_grad.");
+    rows.group("Code Generation");
+    rows.add("static", "(expression: Any) -> Any", special(), "The value of a Python expression when the kernel is compiled.");
+}
+
+}  // namespace weft::builtins
