@@ -1,0 +1,192 @@
+// Calls: which function is meant, which argument goes to which parameter.
+#include <algorithm>
+
+#include "builtins/pattern.h"
+#include "builtins/registry.h"
+#include "frontend/function_lowering.h"
+
+namespace weft::frontend {
+
+using builtins::user_name;
+
+Entity FunctionLowering::call(const Expr& e) {
+    const Entity callee = expression(e.child(0));
+    if (const auto* builtin = callee.as<BuiltinName>()) return call_builtin(builtin->name, e);
+    if (const auto* set = callee.as<std::shared_ptr<const OverloadSet>>()) return call_function(**set, e, arguments(e));
+    if (const auto* type = callee.as<Type>()) {
+        const auto given = arguments(e);
+        at(e.span);
+        return construct(*type, given, e);
+    }
+    fail(ErrorKind::Type, e.child(0).span, callee.describe() + " cannot be called");
+}
+
+std::vector<FunctionLowering::Argument> FunctionLowering::arguments(const Expr& e) {
+    std::vector<Argument> result;
+    for (size_t i = 1; i < e.children.size(); ++i) {
+        const Expr& one = e.child(i);
+        if (one.kind == ExprKind::Keyword) {
+            result.push_back({one.text, expression(one.child(0)), one.child(0).span});
+        } else if (one.kind == ExprKind::Starred) {
+            const Entity entity = expression(one.child(0));
+            const Type type = entity.type();
+            if (const auto* tuple = entity.as<TupleEntity>()) {
+                for (const auto& part : tuple->parts) result.push_back({"", part, one.span});
+            } else if (type.is_aggregate() && !type.is(ir::TypeKind::Struct)) {
+                for (int k = 0; k < type.part_count(); ++k) result.push_back({"", builder_.extract(entity.value(), k), one.span});
+            } else {
+                fail(ErrorKind::Type, one.span, "`*` needs a vector or a tuple, found " + entity.describe());
+            }
+        } else {
+            result.push_back({"", expression(one), one.span});
+            if (result.back().entity.as<Unknown>()) fail(ErrorKind::Type, one.span, "this argument has no value: what is called here returns nothing");
+        }
+    }
+    return result;
+}
+
+// ---- builtins ----
+
+Entity FunctionLowering::call_builtin(const std::string& name, const Expr& e) {
+    if (name == "static") return static_value(e);
+    const auto* builtin = builtins::find(name);
+    if (!builtin) {
+        fail(ErrorKind::Unsupported, e.span, "the builtin `" + name + "` is not available yet");
+    }
+    auto given = arguments(e);
+    at(e.span);
+    if (const auto it = specials().find(name); it != specials().end()) return (this->*it->second)(e, std::move(given));
+
+    // Named arguments take their place in the rows that have such parameters.
+    std::vector<Entity> positional;
+    for (const auto& a : given) {
+        if (a.name.empty()) positional.push_back(a.entity);
+    }
+    if (positional.size() == given.size()) {
+        if (auto result = try_rows(name, positional, e.span)) return *result;
+    } else {
+        for (const auto* row : builtin->rows) {
+            std::vector<Entity> ordered = positional;
+            const auto& parameters = row->signature.parameters;
+            for (size_t i = positional.size(); i < parameters.size(); ++i) {
+                const auto it = std::find_if(given.begin(), given.end(), [&](const Argument& a) { return a.name == parameters[i].name; });
+                if (it != given.end()) ordered.push_back(it->entity);
+            }
+            if (ordered.size() != given.size()) continue;
+            if (auto result = try_rows(name, ordered, e.span)) return *result;
+        }
+    }
+    std::string found;
+    for (const auto& a : given) found += (found.empty() ? "" : ", ") + (a.name.empty() ? "" : a.name + "=") + a.entity.describe();
+    std::string list;
+    for (const auto* row : builtin->rows) list += "\n    " + name + row->signature.str();
+    std::vector<std::string> notes = {"its forms:" + list};
+    fail(ErrorKind::Type, e.span, "`" + name + "` has no form for (" + found + ")", notes);
+}
+
+// ---- functions of the user ----
+
+std::optional<std::vector<Entity>> FunctionLowering::match_parameters(const FunctionSource& f, std::span<const Argument> arguments,
+                                                                      std::string* why) {
+    const auto& parameters = f.tree->parameters;
+    std::vector<std::optional<Entity>> slots(parameters.size());
+    size_t next = 0;
+    for (const auto& a : arguments) {
+        size_t slot = next;
+        if (a.name.empty()) {
+            ++next;
+        } else {
+            slot = 0;
+            while (slot < parameters.size() && parameters[slot].name != a.name) ++slot;
+            if (slot == parameters.size()) {
+                *why = "has no parameter `" + a.name + "`";
+                return std::nullopt;
+            }
+        }
+        if (slot >= parameters.size()) {
+            *why = "takes " + std::to_string(parameters.size()) + " arguments, found " + std::to_string(arguments.size());
+            return std::nullopt;
+        }
+        if (slots[slot]) {
+            *why = "gets `" + parameters[slot].name + "` twice";
+            return std::nullopt;
+        }
+        slots[slot] = a.entity;
+    }
+    std::vector<Entity> result;
+    for (size_t i = 0; i < slots.size(); ++i) {
+        if (!slots[i]) {
+            const Binding value = f.environment->default_value(parameters[i].name);
+            if (!std::holds_alternative<Unknown>(value)) slots[i] = entity_of(value, builder_);
+        }
+        if (!slots[i]) {
+            *why = "needs a value for `" + parameters[i].name + "`";
+            return std::nullopt;
+        }
+        result.push_back(*slots[i]);
+    }
+    return result;
+}
+
+Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, std::vector<Argument> arguments) {
+    struct Candidate {
+        std::shared_ptr<const FunctionSource> source;
+        std::vector<Entity> entities;
+        std::vector<InstanceArgument> types;
+    };
+    std::vector<std::string> reasons;
+    // The latest definition that fits exactly; else the latest generic one.
+    for (const bool generic : {false, true}) {
+        for (auto it = set.functions.rbegin(); it != set.functions.rend(); ++it) {
+            const auto& parameters = instances_.signature(**it);
+            const bool is_generic = std::any_of(parameters.begin(), parameters.end(), [](const ParameterInfo& p) { return !p.type.is_exact(); });
+            if (is_generic != generic) continue;
+            std::string why;
+            auto entities = match_parameters(**it, arguments, &why);
+            std::vector<InstanceArgument> types;
+            builtins::Matches matches;
+            for (size_t i = 0; entities && i < entities->size(); ++i) {
+                Entity& entity = (*entities)[i];
+                entity = settle(entity, e.span);
+                InstanceArgument argument{entity.value() ? entity.value()->type : Type(), entity.value() ? Entity() : entity};
+                if (entity.as<TupleEntity>()) argument = {entity.type(), {}};
+                if (!accepts(parameters[i].type, argument, matches)) {
+                    why = "needs " + parameters[i].type.str() + " for `" + parameters[i].name + "`, found " + entity.describe();
+                    entities.reset();
+                    break;
+                }
+                types.push_back(argument);
+            }
+            if (!entities) {
+                std::string text = "`" + set.name + "(";
+                for (size_t i = 0; i < parameters.size(); ++i) text += (i ? ", " : "") + parameters[i].name + ": " + parameters[i].type.str();
+                reasons.push_back(text + ")` " + why);
+                continue;
+            }
+            if ((*it)->native) {
+                fail(ErrorKind::Unsupported, e.span, "native function `" + set.name + "` cannot be called yet");
+            }
+            std::vector<Value*> values;
+            for (size_t i = 0; i < types.size(); ++i) {
+                if (types[i].type) values.push_back(materialize((*entities)[i], e.span));
+            }
+            const Instance& instance = instances_.instance(*it, types, source_.location(e.span));
+            at(e.span);
+            return call_instance(instance, values);
+        }
+    }
+    if (reasons.size() == 1) fail(ErrorKind::Type, e.span, reasons[0]);
+    fail(ErrorKind::Type, e.span, "no overload of `" + set.name + "` takes these arguments", reasons);
+}
+
+Entity FunctionLowering::call_instance(const Instance& instance, std::span<Value* const> arguments) {
+    const auto results = builder_.call(*instance.function, arguments);
+    if (instance.returns_tuple) {
+        TupleEntity tuple;
+        for (Value* v : results) tuple.parts.emplace_back(v);
+        return tuple;
+    }
+    return results.empty() ? Entity(Unknown{}) : Entity(results[0]);
+}
+
+}  // namespace weft::frontend

@@ -1,0 +1,77 @@
+// The entry points: signatures, kernels, and single calls wrapped as kernels.
+#include "frontend/lower.h"
+
+#include "base/error.h"
+#include "frontend/function_lowering.h"
+#include "frontend/instances.h"
+#include "ir/verify.h"
+
+namespace weft::frontend {
+
+std::vector<ParameterInfo> signature(const FunctionSource& function) {
+    std::vector<ParameterInfo> parameters;
+    for (const auto& p : function.tree->parameters) {
+        const Binding annotation = function.environment->annotation(p.name);
+        ParameterInfo info;
+        info.name = p.name;
+        if (const auto* type = std::get_if<ir::Type>(&annotation)) {
+            info.type = *type;
+        } else if (const auto* pattern = std::get_if<builtins::TypePattern>(&annotation)) {
+            info.type = *pattern;
+        } else {
+            const auto* unusable = std::get_if<Unusable>(&annotation);
+            throw UserError(ErrorKind::Type,
+                            "parameter `" + p.name + "` of `" + function.name + "` " +
+                                (unusable ? "is annotated with " + unusable->description + ", which is no type of the kernel language"
+                                          : "has no annotation: its type must be given"),
+                            function.location(p.span));
+        }
+        info.has_default = p.default_value != nullptr;
+        parameters.push_back(std::move(info));
+    }
+    return parameters;
+}
+
+std::unique_ptr<ir::Module> lower_kernel(const FunctionSource& kernel, std::span<const ir::Type> argument_types,
+                                         const LoweringOptions& options) {
+    auto module = std::make_unique<ir::Module>();
+    Instances instances(*module, options);
+    const auto& parameters = instances.signature(kernel);
+    if (!argument_types.empty() && argument_types.size() != parameters.size()) {
+        throw UserError(ErrorKind::Argument,
+                        "kernel `" + kernel.name + "` has " + std::to_string(parameters.size()) + " parameters, found " +
+                            std::to_string(argument_types.size()) + " types",
+                        kernel.location(kernel.tree->span));
+    }
+    std::vector<InstanceArgument> arguments;
+    builtins::Matches matches;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        const ir::Type type = argument_types.empty() ? parameters[i].type.exact : argument_types[i];
+        if (argument_types.empty() ? !parameters[i].type.is_exact() : !builtins::match(parameters[i].type, type, matches)) {
+            throw UserError(ErrorKind::Type,
+                            "parameter `" + parameters[i].name + "` of kernel `" + kernel.name + "` is " + parameters[i].type.str() +
+                                (argument_types.empty() ? ": the kernel is generic and needs the types of its arguments"
+                                                        : ", found " + builtins::user_name(type)),
+                            kernel.location(kernel.tree->parameters[i].span));
+        }
+        arguments.push_back({type, {}});
+    }
+    const std::string name = instances.unique_name(options.kernel_name.empty() ? kernel.name : options.kernel_name);
+    std::map<std::string, ir::Type> predefined;
+    for (;;) {
+        auto function = std::make_unique<ir::Function>();
+        FunctionLowering lowering(instances, kernel, *function, ir::FunctionKind::Kernel);
+        try {
+            lowering.lower(arguments, predefined);
+            function->name = name;
+            instances.add(std::move(function));
+            break;
+        } catch (const NeedsDefinition& needed) {
+            WEFT_CHECK(predefined.emplace(needed.name, needed.type).second, "`" + needed.name + "` was defined already");
+        }
+    }
+    ir::verify(*module);
+    return module;
+}
+
+}  // namespace weft::frontend

@@ -1,0 +1,390 @@
+// Places: what can be read and, mostly, written. Parts of locals are values inserted and extracted; elements of arrays
+// and their parts are addresses, so that a chain of subscripts and members reads or writes only what it names.
+#include <algorithm>
+
+#include "builtins/pattern.h"
+#include "frontend/function_lowering.h"
+
+namespace weft::frontend {
+
+using builtins::user_name;
+using ir::Opcode;
+using ir::TypeKind;
+
+FunctionLowering::Place FunctionLowering::entity_place(Entity entity) {
+    Place p;
+    p.type = entity.type();
+    p.root = std::move(entity);
+    return p;
+}
+
+FunctionLowering::Place FunctionLowering::name_place(const Expr& e) {
+    Place p = entity_place(lookup(e.text, e.span));
+    if (names_.contains(e.text) || assigned_.contains(e.text)) p.local = e.text;
+    return p;
+}
+
+FunctionLowering::Place FunctionLowering::place(const Expr& e) {
+    if (e.kind == ExprKind::Name) return name_place(e);
+    if (e.kind == ExprKind::Attribute) return attribute_place(e);
+    if (e.kind == ExprKind::Subscript) return subscript_place(e);
+    return entity_place(expression(e));
+}
+
+// ---- reading and writing ----
+
+void FunctionLowering::enter(Place& p, Step step) {
+    p.type = step.type;
+    if (!p.path.empty() && p.path.back().count > 0) {
+        // A choice among chosen scalars: element k of them is at base + k * stride.
+        Step& last = p.path.back();
+        Value* offset = builder_.mul(step.base, builder_.constant(ir::i32(), last.stride));
+        last.base = builder_.add(last.base, offset);
+        last.stride *= step.stride;
+        last.count = step.count;
+        last.type = step.type;
+        if (last.count > 0 || !p.ref) return;
+        step = last;
+        p.path.pop_back();
+    }
+    if (p.ref && step.count == 0) {
+        p.ref = element_ref(p.ref, step, 0);
+    } else {
+        p.path.push_back(step);
+    }
+}
+
+ir::Value* FunctionLowering::flat_index(const Step& step, int k) {
+    return builder_.add(step.base, builder_.constant(ir::i32(), k * step.stride));
+}
+
+ir::Value* FunctionLowering::element_ref(Value* ref, const Step& step, int k) {
+    Value* part = flat_index(step, k);
+    if (const auto known = ir::constant_integer(part)) return builder_.member(ref, static_cast<int>(*known));
+    return builder_.member_at(ref, part);
+}
+
+ir::Value* FunctionLowering::choose(Value* aggregate, const Step& step) {
+    const auto one = [&](int k) {
+        Value* part = flat_index(step, k);
+        if (const auto known = ir::constant_integer(part)) return builder_.extract(aggregate, static_cast<int>(*known));
+        return builder_.extract_at(aggregate, part);
+    };
+    if (step.count == 0) return one(0);
+    std::vector<Value*> parts;
+    for (int k = 0; k < step.count; ++k) parts.push_back(one(k));
+    return builder_.compose(step.type, parts);
+}
+
+ir::Value* FunctionLowering::replace(Value* aggregate, const Step& step, Value* value) {
+    const auto one = [&](Value* whole, Value* v, int k) {
+        Value* part = flat_index(step, k);
+        if (const auto known = ir::constant_integer(part)) return builder_.insert(whole, v, static_cast<int>(*known));
+        return builder_.insert_at(whole, v, part);
+    };
+    if (step.count == 0) return one(aggregate, value, 0);
+    for (int k = 0; k < step.count; ++k) aggregate = one(aggregate, builder_.extract(value, k), k);
+    return aggregate;
+}
+
+Entity FunctionLowering::read(const Place& p, const Span& span) {
+    at(span);
+    if (p.ref) {
+        const auto load = [&]() -> std::vector<Value*> {
+            if (p.path.empty()) return {builder_.load(p.ref)};
+            std::vector<Value*> parts;
+            for (int k = 0; k < p.path[0].count; ++k) parts.push_back(builder_.load(element_ref(p.ref, p.path[0], k)));
+            return {builder_.compose(p.type, parts)};
+        };
+        if (!p.guard) return load()[0];
+        // The adjoint of an array that has none is zero.
+        return branch(builder_.is_valid(p.guard), load, [&]() -> std::vector<Value*> { return {builder_.zero(p.type)}; })[0];
+    }
+    if (p.path.empty()) return p.root;
+    Value* v = materialize(p.root, span);
+    for (const Step& step : p.path) v = choose(v, step);
+    return v;
+}
+
+void FunctionLowering::write(const Place& p, Value* value, const Span& span) {
+    if (p.type != value->type) {
+        if (!p.type || (p.type.is(TypeKind::Array) && !p.ref && p.path.empty())) {
+            fail(ErrorKind::Type, span, p.type ? "a part of an array can be written one element at a time only" : "this cannot be assigned");
+        }
+        fail(ErrorKind::Type, span,
+             "a place of type " + user_name(p.type) + " cannot hold " + user_name(value->type) + "; nothing is converted",
+             {"write " + user_name(p.type) + "(...) around the value"});
+    }
+    at(span);
+    if (p.ref) {
+        const auto store = [&]() -> std::vector<Value*> {
+            if (p.path.empty()) builder_.store(p.ref, value);
+            for (int k = 0; !p.path.empty() && k < p.path[0].count; ++k) {
+                builder_.store(element_ref(p.ref, p.path[0], k), builder_.extract(value, k));
+            }
+            return {};
+        };
+        if (p.guard) {
+            branch(builder_.is_valid(p.guard), store, []() -> std::vector<Value*> { return {}; });
+        } else {
+            store();
+        }
+        return;
+    }
+    if (p.local.empty() || !p.root.type()) {
+        fail(ErrorKind::Type, span, "only variables, elements of arrays and their parts can be written");
+    }
+    if (p.path.empty()) {
+        if (p.type.is(TypeKind::Array)) fail(ErrorKind::Type, span, "a part of an array can be written one element at a time only");
+        return bind(p.local, value, span);
+    }
+    // Every part on the way, then the new one put back from the inside out.
+    std::vector<Value*> outer = {materialize(p.root, span)};
+    for (size_t i = 0; i + 1 < p.path.size(); ++i) outer.push_back(choose(outer.back(), p.path[i]));
+    for (size_t i = p.path.size(); i-- > 0;) value = replace(outer[i], p.path[i], value);
+    bind(p.local, value, span);
+}
+
+void FunctionLowering::atomic_into(const Place& p, ir::AtomicKind kind, Value* value, const Span& span) {
+    at(span);
+    const auto add = [&]() -> std::vector<Value*> {
+        if (p.path.empty()) builder_.atomic(kind, p.ref, value);
+        for (int k = 0; !p.path.empty() && k < p.path[0].count; ++k) {
+            builder_.atomic(kind, element_ref(p.ref, p.path[0], k), builder_.extract(value, k));
+        }
+        return {};
+    };
+    if (p.guard) {
+        branch(builder_.is_valid(p.guard), add, []() -> std::vector<Value*> { return {}; });
+    } else {
+        add();
+    }
+}
+
+// ---- attributes ----
+
+FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
+    Place p = place(e.child(0));
+    const std::string& name = e.text;
+    if (const auto* object = p.root.as<Object>()) {
+        const Binding binding = source_.environment->attribute(*object, name);
+        if (std::holds_alternative<Unknown>(binding) && !builtins::find(name)) {
+            fail(ErrorKind::Name, e.span, object->description + " has no attribute `" + name + "`");
+        }
+        return entity_place(from_binding(binding, name, e.span));
+    }
+    const auto* named = p.root.as<ir::Type>();
+    const Type type = named ? *named : p.type;
+    if (!type) fail(ErrorKind::Name, e.span, p.root.describe() + " has no attribute `" + name + "`");
+
+    // Members and components, of values only.
+    if (!named) {
+        const auto part = [&](int first, int count, Type chosen) {
+            enter(p, {builder_.constant(ir::i32(), first), 1, count, chosen});
+            p.type = chosen;
+            return p;
+        };
+        if (type.is(TypeKind::Struct)) {
+            const int field = type.field_index(name);
+            if (field >= 0) return part(field, 0, type.part(field));
+            std::vector<std::string> fields;
+            for (const auto& f : type.fields()) fields.push_back(f.name);
+            std::string list;
+            for (const auto& f : fields) list += (list.empty() ? "" : ", ") + f;
+            fail(ErrorKind::Name, e.span, "struct " + type.name() + " has no member `" + name + "`", {"its members: " + list});
+        }
+        if ((type.is(TypeKind::Vec) || type.is(TypeKind::Quat)) && name.size() == 1) {
+            const auto component = std::string_view("xyzw").find(name);
+            if (component < static_cast<size_t>(std::min(4, type.part_count()))) {
+                return part(static_cast<int>(component), 0, type.element_type());
+            }
+        }
+        if (type.is(TypeKind::Transform) && name == "p") return part(0, 3, Type::vec(3, type.element()));
+        if (type.is(TypeKind::Transform) && name == "q") return part(3, 4, Type::quat(type.element()));
+        if (type.is(TypeKind::Array)) {
+            Value* array = materialize(read(p, e.span), e.span);
+            if (name == "shape") return entity_place(ShapeEntity{array});
+            if (name == "ndim") return entity_place(builder_.constant(ir::i32(), type.ndim()));
+            if (name == "size") {
+                Value* size = builder_.shape(array, 0);
+                for (int i = 1; i < type.ndim(); ++i) size = builder_.mul(size, builder_.shape(array, i));
+                return entity_place(size);
+            }
+        }
+    }
+    if (name == "dtype") {
+        if (type.is(TypeKind::Array)) return entity_place(type.target());
+        if (type.is_scalar() || type.is_uniform()) return entity_place(type.element_type());
+    }
+    if (name == "length" && type.is_uniform() && !type.is(TypeKind::Mat)) {
+        return entity_place(IntNumber{false, static_cast<uint64_t>(type.part_count())});
+    }
+    fail(ErrorKind::Name, e.span, (named ? "the type " : "") + user_name(type) + " has no attribute `" + name + "`");
+}
+
+// ---- subscripts ----
+
+ir::Value* FunctionLowering::index(const Expr& e) {
+    if (e.kind == ExprKind::Slice) {
+        fail(ErrorKind::Unsupported, e.span, "slices of arrays are not available yet; index leading dimensions for a view");
+    }
+    Value* v = value(e);
+    if (!v->type.is_int()) fail(ErrorKind::Type, e.span, "an index needs an integer, found " + user_name(v->type));
+    return v;
+}
+
+ir::Value* FunctionLowering::wrapped_index(const Expr& e, int length) {
+    Value* v = index(e);
+    if (const auto known = ir::constant_integer(v)) {
+        const int64_t part = *known < 0 ? *known + length : *known;
+        if (part < 0 || part >= length) {
+            fail(ErrorKind::Value, e.span, "index " + std::to_string(*known) + " is out of range: there are " + std::to_string(length) + " elements");
+        }
+        return builder_.constant(ir::i32(), part);
+    }
+    v = builder_.cast(ir::i32(), v);
+    Value* negative = builder_.compare(Opcode::Lt, v, builder_.constant(ir::i32(), 0));
+    return builder_.select(negative, builder_.add(v, builder_.constant(ir::i32(), length)), v);
+}
+
+// Elements of a slice with bounds known at compile time; `unit` is the distance between neighbours.
+FunctionLowering::Step FunctionLowering::slice_step(const Expr& e, int length, int unit) {
+    const auto bound = [&](size_t i) -> std::optional<int64_t> {
+        if (e.child(i).kind == ExprKind::Missing) return std::nullopt;
+        const auto known = ir::constant_integer(value(e.child(i)));
+        if (!known) fail(ErrorKind::Value, e.child(i).span, "the bounds of this slice must be known when the kernel is compiled");
+        return *known;
+    };
+    const int64_t step = bound(2).value_or(1);
+    if (step == 0) fail(ErrorKind::Value, e.span, "the step of a slice cannot be 0");
+    // As Python: bounds are clamped, negative ones count from the end.
+    const int64_t lowest = step > 0 ? 0 : -1;
+    const int64_t highest = step > 0 ? length : length - 1;
+    const auto clamped = [&](int64_t i) { return std::clamp(i < 0 ? i + length : i, lowest, highest); };
+    const auto first = bound(0);
+    const auto last = bound(1);
+    const int64_t start = first ? clamped(*first) : (step > 0 ? 0 : length - 1);
+    const int64_t stop = last ? clamped(*last) : (step > 0 ? length : -1);
+    const int64_t count = step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step;
+    if (count <= 0) fail(ErrorKind::Value, e.span, "this slice is empty");
+    return {builder_.constant(ir::i32(), start * unit), static_cast<int>(step) * unit, static_cast<int>(count), {}};
+}
+
+FunctionLowering::Step FunctionLowering::part_step(Type type, std::span<const ExprPtr> indices, const Expr& e) {
+    const Type element = type.element_type();
+    const auto vec = [&](int n) { return Type::vec(n, type.element()); };
+    if (!type.is(TypeKind::Mat)) {
+        if (indices.size() != 1) {
+            fail(ErrorKind::Argument, e.span, user_name(type) + " takes one index, found " + std::to_string(indices.size()));
+        }
+        if (indices[0]->kind == ExprKind::Slice) {
+            Step step = slice_step(*indices[0], type.part_count(), 1);
+            step.type = vec(step.count);
+            return step;
+        }
+        return {wrapped_index(*indices[0], type.part_count()), 1, 0, element};
+    }
+    const int rows = type.rows();
+    const int columns = type.columns();
+    if (indices.size() > 2) {
+        fail(ErrorKind::Argument, e.span, user_name(type) + " takes one or two indices, found " + std::to_string(indices.size()));
+    }
+    const bool row_slice = indices[0]->kind == ExprKind::Slice;
+    const bool column_slice = indices.size() == 2 && indices[1]->kind == ExprKind::Slice;
+    if (row_slice && (indices.size() == 1 || column_slice)) {
+        fail(ErrorKind::Unsupported, e.span, "a block of a matrix cannot be sliced yet; take rows or columns one by one");
+    }
+    if (row_slice) {
+        Step step = slice_step(*indices[0], rows, columns);
+        step.base = builder_.add(step.base, wrapped_index(*indices[1], columns));
+        step.type = vec(step.count);
+        return step;
+    }
+    Value* row = builder_.mul(wrapped_index(*indices[0], rows), builder_.constant(ir::i32(), columns));
+    if (indices.size() == 1) return {row, 1, columns, vec(columns)};
+    if (column_slice) {
+        Step step = slice_step(*indices[1], columns, 1);
+        step.base = builder_.add(row, step.base);
+        step.type = vec(step.count);
+        return step;
+    }
+    return {builder_.add(row, wrapped_index(*indices[1], columns)), 1, 0, element};
+}
+
+FunctionLowering::Place FunctionLowering::array_element(Value* array, std::span<const ExprPtr> indices, const Expr& e) {
+    const int ndim = array->type.ndim();
+    if (static_cast<int>(indices.size()) > ndim) {
+        fail(ErrorKind::Argument, e.span,
+             user_name(array->type) + " has " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions") + ", found " +
+                 std::to_string(indices.size()) + " indices");
+    }
+    std::vector<Value*> values;
+    for (const auto& one : indices) values.push_back(index(*one));
+    at(e.span);
+    Place p;
+    const bool nullable = nullable_.contains(array);
+    if (static_cast<int>(values.size()) < ndim) {
+        Value* view = builder_.view(array, values);
+        if (nullable) nullable_.insert(view);
+        return entity_place(view);
+    }
+    p.ref = builder_.at(array, values);
+    p.type = array->type.target();
+    if (nullable) p.guard = array;
+    return p;
+}
+
+FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
+    const std::span<const ExprPtr> indices = std::span(e.children).subspan(1);
+    Place p = place(e.child(0));
+    if (p.root.as<AdjointEntity>() || (p.root.as<BuiltinName>() && p.root.as<BuiltinName>()->name == "adjoint")) {
+        const std::string name = indices.size() == 1 && indices[0]->kind == ExprKind::Name ? "adjoint " + indices[0]->text : "";
+        const auto it = names_.find(name);
+        if (!gradient_ || it == names_.end()) {
+            fail(ErrorKind::Name, e.span, "wp.adjoint[...] takes a differentiable parameter of the function whose gradient this is");
+        }
+        Place adjoint = entity_place(it->second);
+        adjoint.local = name;
+        return adjoint;
+    }
+    if (const auto* shape = p.root.as<ShapeEntity>()) {
+        const int ndim = shape->array->type.ndim();
+        if (indices.size() != 1) fail(ErrorKind::Argument, e.span, "a shape takes one index");
+        Value* which = index(*indices[0]);
+        if (const auto known = ir::constant_integer(which)) {
+            const int64_t dimension = *known < 0 ? *known + ndim : *known;
+            if (dimension < 0 || dimension >= ndim) {
+                fail(ErrorKind::Value, indices[0]->span,
+                     "the array has " + std::to_string(ndim) + " dimensions: there is no shape[" + std::to_string(*known) + "]");
+            }
+            return entity_place(builder_.shape(shape->array, static_cast<int>(dimension)));
+        }
+        which = wrapped_index(*indices[0], ndim);
+        Value* size = builder_.constant(ir::i32(), 0);
+        for (int i = ndim; i-- > 0;) {
+            Value* here = builder_.compare(Opcode::Eq, which, builder_.constant(ir::i32(), i));
+            size = builder_.select(here, builder_.shape(shape->array, i), size);
+        }
+        return entity_place(size);
+    }
+    const auto* tuple = p.root.as<TupleEntity>();
+    if ((tuple && p.path.empty()) || p.type.is(TypeKind::Tuple)) {
+        const auto known = indices.size() == 1 ? ir::constant_integer(index(*indices[0])) : std::nullopt;
+        const auto count = static_cast<int64_t>(tuple ? tuple->parts.size() : static_cast<size_t>(p.type.part_count()));
+        const int64_t part = known ? (*known < 0 ? *known + count : *known) : -1;
+        if (part < 0 || part >= count) {
+            fail(ErrorKind::Value, e.span, "a tuple of " + std::to_string(count) + " needs an index below it that is known when the kernel is compiled");
+        }
+        if (tuple) return entity_place(tuple->parts[static_cast<size_t>(part)]);
+        enter(p, {builder_.constant(ir::i32(), part), 1, 0, p.type.part(static_cast<int>(part))});
+        return p;
+    }
+    if (p.type.is(TypeKind::Array)) return array_element(materialize(read(p, e.span), e.span), indices, e);
+    if (p.type.is_uniform()) {
+        enter(p, part_step(p.type, indices, e));
+        return p;
+    }
+    fail(ErrorKind::Type, e.span, (p.type ? user_name(p.type) : p.root.describe()) + " cannot be indexed");
+}
+
+}  // namespace weft::frontend
