@@ -81,7 +81,7 @@ void FunctionLowering::lower_gradient(const std::vector<InstanceArgument>& forwa
     for (size_t i = 0; i < forward.size(); ++i) {
         if (!forward[i].type.contains_array() || !forward[i].type.is_differentiable()) continue;
         Value* array = builder_.parameter(forward[i].type, "adj_" + parameters[i].name);
-        names_["adjoint " + parameters[i].name] = array;
+        names_["adjoint." + parameters[i].name] = array;
         nullable_.insert(array);
     }
     for (size_t i = 0; i < results.size(); ++i) {
@@ -91,7 +91,7 @@ void FunctionLowering::lower_gradient(const std::vector<InstanceArgument>& forwa
     std::vector<Type> adjoints;
     for (size_t i = 0; i < forward.size(); ++i) {
         if (forward[i].type.contains_array() || !forward[i].type.is_differentiable()) continue;
-        const std::string name = "adjoint " + parameters[i].name;
+        const std::string name = "adjoint." + parameters[i].name;
         names_[name] = builder_.zero(forward[i].type);
         name_types_[name] = forward[i].type;
         gradient_names_.push_back(name);

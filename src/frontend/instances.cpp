@@ -107,7 +107,11 @@ const Instance& Instances::instance(const std::shared_ptr<const FunctionSource>&
                 WEFT_CHECK(predefined.emplace(needed.name, needed.type).second, "`" + needed.name + "` was defined already");
             }
         }
+        active_.pop_back();
+        // Made before its gradient is, which may call it.
+        const Instance& made = made_.emplace(key, instance).first->second;
         if (source->gradient) {
+            active_.push_back("gradient " + key);
             predefined.clear();
             for (bool done = false; !done;) {
                 auto function = std::make_unique<ir::Function>();
@@ -122,9 +126,9 @@ const Instance& Instances::instance(const std::shared_ptr<const FunctionSource>&
                     WEFT_CHECK(predefined.emplace(needed.name, needed.type).second, "`" + needed.name + "` was defined already");
                 }
             }
+            active_.pop_back();
         }
-        active_.pop_back();
-        return made_.emplace(key, std::move(instance)).first->second;
+        return made;
     } catch (const UserError& error) {
         active_.pop_back();
         throw error.with_note("called from " + describe(call));

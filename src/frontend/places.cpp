@@ -338,7 +338,7 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
     const std::span<const ExprPtr> indices = std::span(e.children).subspan(1);
     Place p = place(e.child(0));
     if (p.root.as<AdjointEntity>() || (p.root.as<BuiltinName>() && p.root.as<BuiltinName>()->name == "adjoint")) {
-        const std::string name = indices.size() == 1 && indices[0]->kind == ExprKind::Name ? "adjoint " + indices[0]->text : "";
+        const std::string name = indices.size() == 1 && indices[0]->kind == ExprKind::Name ? "adjoint." + indices[0]->text : "";
         const auto it = names_.find(name);
         if (!gradient_ || it == names_.end()) {
             fail(ErrorKind::Name, e.span, "wp.adjoint[...] takes a differentiable parameter of the function whose gradient this is");
@@ -369,9 +369,11 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
     }
     const auto* tuple = p.root.as<TupleEntity>();
     if ((tuple && p.path.empty()) || p.type.is(TypeKind::Tuple)) {
-        const auto known = indices.size() == 1 ? ir::constant_integer(index(*indices[0])) : std::nullopt;
         const auto count = static_cast<int64_t>(tuple ? tuple->parts.size() : static_cast<size_t>(p.type.part_count()));
-        const int64_t part = known ? (*known < 0 ? *known + count : *known) : -1;
+        int64_t part = -1;
+        if (indices.size() == 1) {
+            if (const auto known = ir::constant_integer(index(*indices[0]))) part = *known < 0 ? *known + count : *known;
+        }
         if (part < 0 || part >= count) {
             fail(ErrorKind::Value, e.span, "a tuple of " + std::to_string(count) + " needs an index below it that is known when the kernel is compiled");
         }

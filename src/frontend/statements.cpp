@@ -24,7 +24,7 @@ void collect_target(const Expr& target, std::set<std::string>& names) {
         case ExprKind::Subscript:
             // wp.adjoint[x] is a local of its own.
             if (target.children.size() == 2 && target.child(1).kind == ExprKind::Name) {
-                names.insert("adjoint " + target.child(1).text);
+                names.insert("adjoint." + target.child(1).text);
             }
             collect_target(target.child(0), names);
             break;
