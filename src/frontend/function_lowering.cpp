@@ -90,10 +90,12 @@ void FunctionLowering::lower_gradient(const std::vector<InstanceArgument>& forwa
     }
     std::vector<Type> adjoints;
     for (size_t i = 0; i < forward.size(); ++i) {
-        if (forward[i].type.contains_array() || !forward[i].type.is_differentiable()) continue;
+        if (!forward[i].type || (forward[i].type.contains_array() && forward[i].type.is_differentiable())) continue;
         const std::string name = "adjoint." + parameters[i].name;
         names_[name] = builder_.zero(forward[i].type);
         name_types_[name] = forward[i].type;
+        // What is added to the adjoint of an integer is lost, as generic functions need.
+        if (!forward[i].type.is_differentiable()) continue;
         gradient_names_.push_back(name);
         adjoints.push_back(forward[i].type);
     }
@@ -120,7 +122,7 @@ Entity FunctionLowering::lookup(const std::string& name, const Span& span) {
     }
     if (const auto it = free_names_.find(name); it != free_names_.end()) return it->second;
     const Binding binding = source_.environment->name(name);
-    if (std::holds_alternative<Unknown>(binding) && !builtins::find(name)) {
+    if (std::holds_alternative<Unknown>(binding) && !builtins::find(name) && !builtins::type_named(name)) {
         if (local) fail(ErrorKind::Name, span, "`" + name + "` is read before anything is assigned to it");
         std::vector<std::string> candidates = source_.environment->names();
         for (const auto& [known, entity] : names_) candidates.push_back(known);
@@ -143,7 +145,10 @@ Entity FunctionLowering::lookup(const std::string& name, const Span& span) {
 Entity FunctionLowering::from_binding(const Binding& binding, const std::string& name, const Span& span) {
     // `math.sin`, `np.sqrt`, Python's `abs`: what no environment knows is looked up by its last name.
     const bool unusable = std::holds_alternative<Unusable>(binding);
-    if ((unusable || std::holds_alternative<Unknown>(binding)) && builtins::find(name)) return BuiltinName{name};
+    if (unusable || std::holds_alternative<Unknown>(binding)) {
+        if (builtins::find(name)) return BuiltinName{name};
+        if (const Type type = builtins::type_named(name)) return type;
+    }
     if (unusable) {
         fail(ErrorKind::Name, span,
              "`" + name + "` is " + std::get<Unusable>(binding).description +

@@ -110,7 +110,8 @@ const Instance& Instances::instance(const std::shared_ptr<const FunctionSource>&
         active_.pop_back();
         // Made before its gradient is, which may call it.
         const Instance& made = made_.emplace(key, instance).first->second;
-        if (source->gradient) {
+        const bool derives = std::any_of(arguments.begin(), arguments.end(), [](const InstanceArgument& a) { return a.type.is_differentiable(); });
+        if (source->gradient && derives) {
             active_.push_back("gradient " + key);
             predefined.clear();
             for (bool done = false; !done;) {

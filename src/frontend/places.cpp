@@ -168,7 +168,7 @@ FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
     const std::string& name = e.text;
     if (const auto* object = p.root.as<Object>()) {
         const Binding binding = source_.environment->attribute(*object, name);
-        if (std::holds_alternative<Unknown>(binding) && !builtins::find(name)) {
+        if (std::holds_alternative<Unknown>(binding) && !builtins::find(name) && !builtins::type_named(name)) {
             fail(ErrorKind::Name, e.span, object->description + " has no attribute `" + name + "`");
         }
         return entity_place(from_binding(binding, name, e.span));

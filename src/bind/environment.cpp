@@ -1,0 +1,301 @@
+// The world of a Python function: what its names, annotations and defaults are, and what wp.static(...) evaluates to.
+// Each question takes the GIL for itself.
+#include <Python.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "bind/objects.h"
+#include "frontend/environment.h"
+#include "ir/builder.h"
+
+namespace nb = nanobind;
+
+namespace weft::bind {
+namespace {
+
+using frontend::Binding;
+using frontend::Unknown;
+using frontend::Unusable;
+
+std::string text(nb::handle string) { return nb::cast<std::string>(nb::str(string)); }
+
+// An attribute, or null. Objects may define attributes by code that raises anything.
+nb::object attribute_or_null(nb::handle object, const char* name) {
+    PyObject* found = PyObject_GetAttrString(object.ptr(), name);
+    if (!found) PyErr_Clear();
+    return nb::steal(found);
+}
+
+std::string class_name_of(nb::handle object) { return text(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")); }
+
+std::string with_article(const std::string& name) {
+    const bool vowel = !name.empty() && std::string_view("aeiouAEIOU").find(name[0]) != std::string_view::npos;
+    return (vowel ? "an " : "a ") + name;
+}
+
+std::shared_ptr<void> hold(nb::handle object) {
+    Py_INCREF(object.ptr());
+    return {object.ptr(), [](void* p) {
+                if (!Py_IsInitialized()) return;
+                nb::gil_scoped_acquire gil;
+                Py_DECREF(static_cast<PyObject*>(p));
+            }};
+}
+
+frontend::IntNumber read_int(PyObject* number) {
+    int overflow = 0;
+    const long long small = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow == 0) {
+        const bool negative = small < 0;
+        return {negative, negative ? 0 - static_cast<uint64_t>(small) : static_cast<uint64_t>(small), false};
+    }
+    const unsigned long long big = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return {overflow < 0, 0, true};
+    }
+    return {false, big, false};
+}
+
+// `_weft_value_`: a type and a flat tuple of numbers.
+Binding read_constant(nb::handle value) {
+    const auto type = nb::cast<ir::Type>(value[0]);
+    frontend::Constant constant{type, {}};
+    if (!type.is_scalar() && !type.is_uniform()) return Unusable{with_article(type.str())};
+    for (nb::handle part : value[1]) {
+        if (ir::is_float(type.element())) {
+            constant.bits.push_back(ir::to_bits(type.element(), nb::cast<double>(part)));
+        } else {
+            const auto number = read_int(nb::object(nb::borrow(part)).ptr());
+            constant.bits.push_back(ir::to_bits(type.element(), static_cast<int64_t>(number.negative ? 0 - number.magnitude : number.magnitude)));
+        }
+    }
+    return constant;
+}
+
+Binding read_class(nb::handle object) {
+    PyObject* p = object.ptr();
+    if (p == reinterpret_cast<PyObject*>(&PyFloat_Type)) return ir::f32();
+    if (p == reinterpret_cast<PyObject*>(&PyLong_Type)) return ir::i32();
+    if (p == reinterpret_cast<PyObject*>(&PyBool_Type)) return ir::boolean();
+    if (const nb::object type = attribute_or_null(object, "_weft_type_"); type.is_valid() && nb::isinstance<ir::Type>(type)) {
+        return nb::cast<ir::Type>(type);
+    }
+    if (const nb::object pattern = attribute_or_null(object, "_weft_pattern_"); pattern.is_valid() && PyUnicode_Check(pattern.ptr())) {
+        return builtins::parse_pattern(text(pattern));
+    }
+    if (const nb::object name = attribute_or_null(object, "_weft_builtin_"); name.is_valid() && PyUnicode_Check(name.ptr())) {
+        return frontend::BuiltinName{text(name)};
+    }
+    const nb::object module = attribute_or_null(object, "__module__");
+    const std::string name = text(object.attr("__name__"));
+    // Python's own classes (`range`, `type`) and NumPy's scalars are known by name, if at all.
+    const std::string where = module.is_valid() ? text(module) : "";
+    if (where == "builtins" || where == "numpy") return Unusable{"the class " + name};
+    return frontend::Object{hold(object), "class " + name};
+}
+
+// What annotations may be beyond what values may: typing.Any, tuples of types.
+Binding read_annotation(nb::handle object) {
+    if (nb::isinstance<nb::tuple>(object) || nb::isinstance<nb::list>(object)) {
+        builtins::TypePattern tuple(builtins::TypePattern::Kind::Tuple);
+        for (nb::handle part : object) {
+            const Binding binding = read_annotation(part);
+            if (const auto* type = std::get_if<ir::Type>(&binding)) {
+                tuple.parts.emplace_back(*type);
+            } else if (const auto* pattern = std::get_if<builtins::TypePattern>(&binding)) {
+                tuple.parts.push_back(*pattern);
+            } else {
+                return Unusable{with_article(class_name_of(part))};
+            }
+        }
+        return tuple;
+    }
+    if (const nb::object origin = attribute_or_null(object, "__origin__"); origin.is_valid()) {
+        if (origin.ptr() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return read_annotation(object.attr("__args__"));
+    }
+    const nb::module_ typing = nb::module_::import_("typing");
+    if (object.is(typing.attr("Any"))) return builtins::TypePattern(builtins::TypePattern::Kind::Any);
+    const nb::object abc = nb::module_::import_("collections.abc").attr("Callable");
+    const nb::object origin = attribute_or_null(object, "__origin__");
+    if (object.is(typing.attr("Callable")) || object.is(abc) || (origin.is_valid() && origin.is(abc))) {
+        return builtins::TypePattern(builtins::TypePattern::Kind::Function);
+    }
+    Binding binding = read_binding(object);
+    if (std::holds_alternative<ir::Type>(binding) || std::holds_alternative<builtins::TypePattern>(binding) ||
+        std::holds_alternative<frontend::NoneValue>(binding)) {
+        return binding;
+    }
+    return Unusable{PyType_Check(object.ptr()) ? "the class " + text(object.attr("__name__")) : with_article(class_name_of(object))};
+}
+
+class PythonEnvironment : public frontend::Environment {
+  public:
+    explicit PythonEnvironment(nb::object function) : function_(hold(function)) {}
+
+    Binding name(const std::string& name) override {
+        const nb::gil_scoped_acquire gil;
+        const nb::object found = find(name);
+        return found.is_valid() ? read_binding(found) : Binding(Unknown{});
+    }
+
+    Binding attribute(const frontend::Object& object, const std::string& name) override {
+        const nb::gil_scoped_acquire gil;
+        const nb::object found = attribute_or_null(nb::handle(static_cast<PyObject*>(object.handle.get())), name.c_str());
+        return found.is_valid() ? read_binding(found) : Binding(Unknown{});
+    }
+
+    Binding annotation(const std::string& parameter) override {
+        const nb::gil_scoped_acquire gil;
+        const nb::object annotations = attribute_or_null(function(), "__annotations__");
+        if (!annotations.is_valid() || !nb::isinstance<nb::dict>(annotations)) return Unknown{};
+        const nb::dict dict = nb::borrow<nb::dict>(annotations);
+        if (!dict.contains(parameter.c_str())) return Unknown{};
+        nb::object object = dict[parameter.c_str()];
+        if (nb::isinstance<nb::str>(object)) {
+            const std::string written = text(object);
+            try {
+                object = evaluate_python(written, names_of_closure());
+            } catch (nb::python_error& error) {
+                return Unusable{"`" + written + "` (" + describe(error) + ")"};
+            }
+        }
+        return read_annotation(object);
+    }
+
+    Binding default_value(const std::string& parameter) override {
+        const nb::gil_scoped_acquire gil;
+        const nb::object code = function().attr("__code__");
+        const nb::object defaults = function().attr("__defaults__");
+        const auto count = nb::cast<size_t>(code.attr("co_argcount"));
+        if (!defaults.is_none()) {
+            const size_t given = nb::len(defaults);
+            for (size_t i = 0; i < given; ++i) {
+                if (text(code.attr("co_varnames")[count - given + i]) == parameter) return read_binding(defaults[i]);
+            }
+        }
+        const nb::object named = function().attr("__kwdefaults__");
+        if (!named.is_none() && nb::borrow<nb::dict>(named).contains(parameter.c_str())) return read_binding(named[parameter.c_str()]);
+        return Unknown{};
+    }
+
+    Binding evaluate(std::string_view expression, std::span<const std::pair<std::string, Binding>> locals) override {
+        const nb::gil_scoped_acquire gil;
+        nb::dict names = names_of_closure();
+        for (const auto& [name, value] : locals) {
+            if (const auto* number = std::get_if<frontend::IntNumber>(&value)) {
+                const auto magnitude = static_cast<long long>(number->magnitude);
+                names[name.c_str()] = nb::steal(PyLong_FromLongLong(number->negative ? -magnitude : magnitude));
+            }
+        }
+        nb::object result;
+        try {
+            // In parentheses, so that the expression may go over several lines.
+            result = evaluate_python("(" + std::string(expression) + "\n)", names);
+        } catch (nb::python_error& error) {
+            throw UserError(ErrorKind::Value, "wp.static raised " + describe(error));
+        }
+        Binding binding = read_binding(result);
+        if (const auto* unusable = std::get_if<Unusable>(&binding)) {
+            throw UserError(ErrorKind::Value, "wp.static gave " + unusable->description + ", which a kernel cannot hold");
+        }
+        if (std::holds_alternative<frontend::NoneValue>(binding)) throw UserError(ErrorKind::Value, "wp.static gave None");
+        return binding;
+    }
+
+    std::vector<std::string> names() override {
+        const nb::gil_scoped_acquire gil;
+        std::vector<std::string> names;
+        for (nb::handle key : nb::borrow<nb::dict>(function().attr("__globals__")).keys()) names.push_back(text(key));
+        for (nb::handle key : names_of_closure().keys()) names.push_back(text(key));
+        return names;
+    }
+
+  private:
+    nb::handle function() const { return static_cast<PyObject*>(function_.get()); }
+
+    static std::string describe(const nb::python_error& error) {
+        return text(error.type().attr("__name__")) + ": " + text(error.value());
+    }
+
+    // The variables of enclosing functions that have a value by now.
+    nb::dict names_of_closure() const {
+        nb::dict names;
+        const nb::object cells = function().attr("__closure__");
+        if (cells.is_none()) return names;
+        const nb::object free = function().attr("__code__").attr("co_freevars");
+        for (size_t i = 0; i < nb::len(cells); ++i) {
+            const nb::object value = attribute_or_null(cells[i], "cell_contents");
+            if (value.is_valid()) names[free[i]] = value;
+        }
+        return names;
+    }
+
+    nb::object find(const std::string& name) const {
+        const nb::dict closure = names_of_closure();
+        if (closure.contains(name.c_str())) return closure[name.c_str()];
+        const auto globals = nb::borrow<nb::dict>(function().attr("__globals__"));
+        if (globals.contains(name.c_str())) return globals[name.c_str()];
+        // Inside kernels the names of the package are known without its prefix.
+        const auto modules = nb::borrow<nb::dict>(nb::module_::import_("sys").attr("modules"));
+        if (modules.contains("warp")) {
+            if (const nb::object found = attribute_or_null(modules["warp"], name.c_str()); found.is_valid()) return found;
+        }
+        return attribute_or_null(nb::module_::import_("builtins"), name.c_str());
+    }
+
+    nb::object evaluate_python(const std::string& expression, const nb::dict& names) const {
+        const nb::object globals = function().attr("__globals__");
+        // Comprehensions inside the expression see globals only: the local names go there, in a copy.
+        nb::dict all;
+        all.update(nb::borrow<nb::dict>(globals));
+        all.update(names);
+        PyObject* result = PyRun_String(expression.c_str(), Py_eval_input, all.ptr(), all.ptr());
+        if (!result) nb::raise_python_error();
+        return nb::steal(result);
+    }
+
+    std::shared_ptr<void> function_;
+};
+
+}  // namespace
+
+Binding read_binding(nb::handle object) {
+    PyObject* p = object.ptr();
+    if (object.is_none()) return frontend::NoneValue{};
+    if (PyBool_Check(p)) return frontend::BoolNumber{p == Py_True};
+    if (PyModule_Check(p)) return frontend::Object{hold(object), "module '" + text(object.attr("__name__")) + "'"};
+    if (PyType_Check(p)) return read_class(object);
+    if (const nb::object value = attribute_or_null(object, "_weft_value_"); value.is_valid() && nb::isinstance<nb::tuple>(value)) {
+        return read_constant(value);
+    }
+    if (PyLong_Check(p)) return read_int(p);
+    if (PyFloat_Check(p)) return frontend::FloatNumber{PyFloat_AsDouble(p)};
+    if (PyUnicode_Check(p)) return frontend::StringValue{text(object)};
+    if (const nb::object function = attribute_or_null(object, "_weft_function_"); function.is_valid() && nb::isinstance<FunctionObject>(function)) {
+        return std::shared_ptr<const frontend::OverloadSet>(nb::cast<FunctionObject&>(function).overloads);
+    }
+    if (const nb::object name = attribute_or_null(object, "_weft_builtin_"); name.is_valid() && PyUnicode_Check(name.ptr())) {
+        return frontend::BuiltinName{text(name)};
+    }
+    if (const nb::object type = attribute_or_null(object, "_weft_type_"); type.is_valid() && nb::isinstance<ir::Type>(type)) {
+        // An array's instance has a type too, but is no type.
+        if (attribute_or_null(object, "_weft_array_").is_valid()) return Unusable{"an array"};
+        return nb::cast<ir::Type>(type);
+    }
+    if (const nb::object pattern = attribute_or_null(object, "_weft_pattern_"); pattern.is_valid() && PyUnicode_Check(pattern.ptr())) {
+        return builtins::parse_pattern(text(pattern));
+    }
+    if (attribute_or_null(object, "_weft_kernel_").is_valid()) return Unusable{"a kernel"};
+    if (PyCallable_Check(p)) return Unusable{"a Python function (it needs @wp.func)"};
+    return Unusable{with_article(class_name_of(object))};
+}
+
+std::shared_ptr<frontend::Environment> make_environment(nb::object function) {
+    return std::make_shared<PythonEnvironment>(std::move(function));
+}
+
+}  // namespace weft::bind
