@@ -91,7 +91,8 @@ class FunctionPrinter {
             text_[result] = atom ? expression : "(" + expression + ")";
             return;
         }
-        line("const " + type(result->type) + (result->type.is(TypeKind::Ref) ? " const " : " ") + name(result) + " = " + expression + ";");
+        const bool is_ref = result->type.is(TypeKind::Ref);
+        line((is_ref ? type(result->type) + " const " : "const " + type(result->type) + " ") + name(result) + " = " + expression + ";");
     }
 
     void region(const ir::Region& region) {

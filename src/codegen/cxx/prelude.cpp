@@ -250,7 +250,7 @@ template <class T, class Next> inline T atomic_update(T* place, Next next) {
         for (int i = 0; i < N; ++i) value[i] = atomic_##name(place->part + i, value[i]); \
         return value; \
     }
-WEFT_ATOMIC(add, add(old, value)) WEFT_ATOMIC(min, min(old, value)) WEFT_ATOMIC(max, max(old, value))
+WEFT_ATOMIC(add, add(old, value)) WEFT_ATOMIC(sub, sub(old, value)) WEFT_ATOMIC(min, min(old, value)) WEFT_ATOMIC(max, max(old, value))
 WEFT_ATOMIC(and, bit_and(old, value)) WEFT_ATOMIC(or, bit_or(old, value)) WEFT_ATOMIC(xor, bit_xor(old, value))
 WEFT_ATOMIC(exchange, (void(old), value))
 
