@@ -17,7 +17,8 @@ std::string codegen_library() {
 
 // The libraries of one process do not change.
 std::string llvm_cpu_key() {
-    static const std::string key = "llvm-cpu " + build_id(codegen_library()) + " " + build_id(library_path()) + " " + cpu_key();
+    static const std::string key =
+        "llvm-cpu " + build_id(codegen_library()) + " " + build_id(library_path()) + " " + cpu_key();
     return key;
 }
 
@@ -27,7 +28,8 @@ Backend& open_llvm_cpu() {
         void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (handle == nullptr) {
             const char* reason = dlerror();
-            throw UserError(ErrorKind::Unsupported, std::string("the compiler does not load: ") + (reason != nullptr ? reason : path.c_str()));
+            throw UserError(ErrorKind::Unsupported,
+                            std::string("the compiler does not load: ") + (reason != nullptr ? reason : path.c_str()));
         }
         using Open = Backend* (*)();
         const auto open = reinterpret_cast<Open>(dlsym(handle, "weft_codegen_cpu_backend"));

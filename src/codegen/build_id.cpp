@@ -24,7 +24,8 @@ class File {
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     bool read(void* out, size_t size, uint64_t offset) const {
-        return descriptor_ >= 0 && pread(descriptor_, out, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
+        return descriptor_ >= 0 &&
+               pread(descriptor_, out, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
     }
 
   private:
@@ -48,7 +49,8 @@ std::string note_id(const std::string& path) {
             const size_t data = name + (size_t{note.n_namesz} + 3) / 4 * 4;
             const size_t end = data + (size_t{note.n_descsz} + 3) / 4 * 4;
             if (end > notes.size()) break;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes.data() + name, "GNU", 4) == 0) {
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+                std::memcmp(notes.data() + name, "GNU", 4) == 0) {
                 std::string out;
                 for (size_t k = 0; k < note.n_descsz; ++k) {
                     const auto byte = static_cast<unsigned char>(notes[data + k]);
@@ -68,7 +70,7 @@ std::string note_id(const std::string& path) {
 std::string build_id(const std::string& path) {
     std::string id = note_id(path);
     if (!id.empty()) return id;
-    struct stat status {};
+    struct stat status{};
     if (stat(path.c_str(), &status) != 0) return "missing";
     return std::to_string(status.st_size) + "-" + std::to_string(status.st_mtim.tv_sec) + "." +
            std::to_string(status.st_mtim.tv_nsec);

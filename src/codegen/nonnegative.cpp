@@ -31,17 +31,24 @@ bool NonNegative::decide(const ir::Value& value, bool strict) {
     switch (op->code) {
         case ThreadIndex:
         case LaunchDim:
-        case Shape: return true;
+        case Shape:
+            return true;
         case Add:
-        case Mul: return !strict && operand(0, false) && operand(1, false);
+        case Mul:
+            return !strict && operand(0, false) && operand(1, false);
         case Div:
-        case FloorDiv: return operand(0, true) && operand(1, true);
-        case Min: return operand(0, true) && operand(1, true);
+        case FloorDiv:
+            return operand(0, true) && operand(1, true);
+        case Min:
+            return operand(0, true) && operand(1, true);
         case Rem:
-        case Shr: return operand(0, true);
+        case Shr:
+            return operand(0, true);
         case Max:
-        case And: return operand(0, true) || operand(1, true);
-        case Select: return operand(1, strict) && operand(2, strict);
+        case And:
+            return operand(0, true) || operand(1, true);
+        case Select:
+            return operand(1, strict) && operand(2, strict);
         case Cast: {
             const ir::Type from = op->operands[0]->type;
             if (!from.is_scalar()) return false;
@@ -52,7 +59,8 @@ bool NonNegative::decide(const ir::Value& value, bool strict) {
             const int to_bits = ir::scalar_bits(value.type.element());
             return from.is_signed() ? to_bits >= from_bits && operand(0, strict) : to_bits > from_bits;
         }
-        default: return false;
+        default:
+            return false;
     }
 }
 

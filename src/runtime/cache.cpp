@@ -31,16 +31,20 @@ std::string environment(const char* name) {
 }
 
 bool valid(std::string_view key) {
-    return !key.empty() && key.size() < 200 && std::all_of(key.begin(), key.end(), [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
-    });
+    return !key.empty() && key.size() < 200 &&
+           std::all_of(
+               key.begin(), key.end(),
+               [](char c) {
+                   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                          c == '_';
+               });
 }
 
 std::optional<std::string> read_file(const std::string& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) return std::nullopt;
     std::string out;
-    struct stat status {};
+    struct stat status{};
     if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) out.reserve(static_cast<size_t>(status.st_size));
     char buffer[65536];
     ssize_t n = 0;
@@ -75,13 +79,14 @@ std::vector<Found> scan(const std::string& directory) {
     while (const dirent* entry = readdir(stream)) {
         const std::string_view name = entry->d_name;
         if (!name.ends_with(kSuffix) && !name.ends_with(kAside)) continue;
-        struct stat status {};
+        struct stat status{};
         if (fstatat(dirfd(stream), entry->d_name, &status, 0) != 0 || !S_ISREG(status.st_mode)) continue;
         out.push_back({std::string(name), status.st_size, status.st_mtim.tv_sec});
     }
     closedir(stream);
-    std::sort(out.begin(), out.end(),
-              [](const Found& a, const Found& b) { return a.modified != b.modified ? a.modified < b.modified : a.name < b.name; });
+    std::sort(out.begin(), out.end(), [](const Found& a, const Found& b) {
+        return a.modified != b.modified ? a.modified < b.modified : a.name < b.name;
+    });
     return out;
 }
 
@@ -116,7 +121,9 @@ DiskCache::DiskCache(std::string directory, int64_t limit) : directory_(std::mov
     problem_ = directory_ + ": " + (error ? error.message() : std::strerror(errno));
 }
 
-std::string DiskCache::path(std::string_view key) const { return directory_ + "/" + std::string(key) + std::string(kSuffix); }
+std::string DiskCache::path(std::string_view key) const {
+    return directory_ + "/" + std::string(key) + std::string(kSuffix);
+}
 
 std::optional<std::string> DiskCache::load(std::string_view key) const {
     if (!readable_ || !valid(key)) return std::nullopt;

@@ -1,5 +1,5 @@
-// One mutex a service guards its queue and the states of its jobs; compiles run outside it. A fork waits until no compile
-// runs, so that the child finds every lock of the compilers free.
+// One mutex a service guards its queue and the states of its jobs; compiles run outside it. A fork waits until no
+// compile runs, so that the child finds every lock of the compilers free.
 #include "runtime/compiler.h"
 
 #include <pthread.h>
@@ -319,7 +319,8 @@ std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module
     const auto start = std::chrono::steady_clock::now();
     const codegen::BackendInfo& info = backend.empty() ? codegen::backends().front() : codegen::backend(backend);
     const ir::Function* function = module->find(kernel);
-    WEFT_CHECK(function != nullptr && function->kind == ir::FunctionKind::Kernel, "no kernel " + kernel + " in the module");
+    WEFT_CHECK(function != nullptr && function->kind == ir::FunctionKind::Kernel,
+               "no kernel " + kernel + " in the module");
     Hasher hasher;
     hasher.add_field(kFormat).add_field(info.target_key()).add_field(options.key());
     hasher.add_field(ir::print(*module, {.names = false, .locations = false}));

@@ -1,6 +1,7 @@
 // The compile service: turns IR into callables on background threads, through the disk cache.
-// Identical requests share one compile. Survives fork (the child compiles on threads of its own) and the end of the process.
-// Not here: the compile pipeline (codegen/compile.h), cache files (cache.h), loading of images (cpu/image_loader.h).
+// Identical requests share one compile. Survives fork (the child compiles on threads of its own) and the end of the
+// process. Not here: the compile pipeline (codegen/compile.h), cache files (cache.h), loading of images
+// (cpu/image_loader.h).
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,8 @@ class LoadedKernel {
     // Blocks until the compile has ended (do not hold the GIL); throws what it threw: UserError or InternalError.
     codegen::KernelEntry wait();
     const std::string& name() const { return kernel_; }
-    // After wait(): milliseconds a stage ("key", "cache", "prepare", "emit", ..., "store", "load"), and where the code came from.
+    // After wait(): milliseconds a stage ("key", "cache", "prepare", "emit", ..., "store", "load"), and where the code
+    // came from.
     std::vector<codegen::StageTime> times() const;
     bool from_cache() const;
 
@@ -52,8 +54,8 @@ class Compiler {
                                           const std::string& backend = {}, const codegen::Options& options = {});
     // Blocks until nothing is queued or running.
     void wait_idle();
-    // Fails what has not begun and waits for what has; later requests fail. For the interpreter's exit hook: it must run
-    // before destructors of static objects do.
+    // Fails what has not begun and waits for what has; later requests fail. For the interpreter's exit hook: it must
+    // run before destructors of static objects do.
     void shutdown();
     DiskCache* cache() const;
 

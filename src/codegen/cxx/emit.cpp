@@ -1,5 +1,5 @@
-// Values used once, by an op of the same region, are printed inside their user where they stay short; others get a line and
-// a name. A carried value is one variable through all turns of its loop and after it.
+// Values used once, by an op of the same region, are printed inside their user where they stay short; others get a line
+// and a name. A carried value is one variable through all turns of its loop and after it.
 #include "codegen/cxx/emit.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ std::string join(const std::vector<std::string>& parts, const char* between = ",
 
 class FunctionPrinter {
   public:
-    FunctionPrinter(Program& program, const ir::Function& function) : program_(program), function_(function), names_(program.names) {
+    FunctionPrinter(Program& program, const ir::Function& function)
+        : program_(program), function_(function), names_(program.names) {
         count_uses(function.body);
     }
 
@@ -92,7 +93,8 @@ class FunctionPrinter {
             return;
         }
         const bool is_ref = result->type.is(TypeKind::Ref);
-        line((is_ref ? type(result->type) + " const " : "const " + type(result->type) + " ") + name(result) + " = " + expression + ";");
+        line((is_ref ? type(result->type) + " const " : "const " + type(result->type) + " ") + name(result) + " = " +
+             expression + ";");
     }
 
     void region(const ir::Region& region) {
@@ -111,7 +113,8 @@ class FunctionPrinter {
         }
         bool overlaps = false;
         for (size_t i = 0; i < pending.size(); ++i) {
-            for (size_t k = i + 1; k < pending.size(); ++k) overlaps = overlaps || mentions(pending[k].second, pending[i].first);
+            for (size_t k = i + 1; k < pending.size(); ++k)
+                overlaps = overlaps || mentions(pending[k].second, pending[i].first);
         }
         if (overlaps) {
             for (auto& [target, value] : pending) {
@@ -176,13 +179,13 @@ class FunctionPrinter {
             const std::string end = fixed(op.operands[1]);
             carry(op, 3, turn, 1);
             const std::string i = name(index);
-            line("for (" + type(index->type) + " " + i + " = " + begin + "; " + i + (*step > 0 ? " < " : " > ") + end + "; " +
-                 (*step > 0 ? "++" : "--") + i + ") {");
+            line("for (" + type(index->type) + " " + i + " = " + begin + "; " + i + (*step > 0 ? " < " : " > ") + end +
+                 "; " + (*step > 0 ? "++" : "--") + i + ") {");
         } else {
             carry(op, 3, turn, 1);
             const std::string range = names_.make("turns");
-            line("for (weft::range<" + type(index->type) + "> " + range + "(" + begin + ", " + use(op.operands[1]) + ", " +
-                 use(op.operands[2]) + "); " + range + ".more; " + range + ".next()) {");
+            line("for (weft::range<" + type(index->type) + "> " + range + "(" + begin + ", " + use(op.operands[1]) +
+                 ", " + use(op.operands[2]) + "); " + range + ".more; " + range + ".next()) {");
             ++indent_;
             line("const " + type(index->type) + " " + name(index) + " = " + range + ".index;");
             --indent_;
@@ -246,28 +249,47 @@ class FunctionPrinter {
         const bool uniform = t.is_uniform();
         const auto operands = uses(op.operands);
         const auto infix = [&](const char* sign) { define(op, operands[0] + " " + sign + " " + operands[1], false); };
-        const auto function = [&](const std::string& f) { define(op, "weft::" + f + "(" + join(operands) + ")", true); };
+        const auto function = [&](const std::string& f) {
+            define(op, "weft::" + f + "(" + join(operands) + ")", true);
+        };
         switch (op.code) {
-            case Opcode::Add: return plain || uniform ? infix("+") : function("add");
-            case Opcode::Sub: return plain || uniform ? infix("-") : function("sub");
-            case Opcode::Mul: return plain || uniform ? infix("*") : function("mul");
-            case Opcode::Div: return (plain && ir::is_float(s)) || uniform ? infix("/") : function("div");
-            case Opcode::FloorDiv: return function("floordiv");
-            case Opcode::Rem: return function("rem");
-            case Opcode::Neg: return plain || uniform ? define(op, "-" + operands[0], false) : function("neg");
-            case Opcode::Abs: return function("abs");
-            case Opcode::Min: return function("min");
-            case Opcode::Max: return function("max");
-            case Opcode::Math: return function(std::string(ir::mnemonic(op.math())));
-            case Opcode::And: return plain && !uniform ? infix("&") : function("bit_and");
-            case Opcode::Or: return plain && !uniform ? infix("|") : function("bit_or");
-            case Opcode::Xor: return plain && !uniform ? infix("^") : function("bit_xor");
+            case Opcode::Add:
+                return plain || uniform ? infix("+") : function("add");
+            case Opcode::Sub:
+                return plain || uniform ? infix("-") : function("sub");
+            case Opcode::Mul:
+                return plain || uniform ? infix("*") : function("mul");
+            case Opcode::Div:
+                return (plain && ir::is_float(s)) || uniform ? infix("/") : function("div");
+            case Opcode::FloorDiv:
+                return function("floordiv");
+            case Opcode::Rem:
+                return function("rem");
+            case Opcode::Neg:
+                return plain || uniform ? define(op, "-" + operands[0], false) : function("neg");
+            case Opcode::Abs:
+                return function("abs");
+            case Opcode::Min:
+                return function("min");
+            case Opcode::Max:
+                return function("max");
+            case Opcode::Math:
+                return function(std::string(ir::mnemonic(op.math())));
+            case Opcode::And:
+                return plain && !uniform ? infix("&") : function("bit_and");
+            case Opcode::Or:
+                return plain && !uniform ? infix("|") : function("bit_or");
+            case Opcode::Xor:
+                return plain && !uniform ? infix("^") : function("bit_xor");
             case Opcode::Not:
                 if (t.is_bool()) return define(op, "!" + operands[0], false);
                 return plain && !uniform ? define(op, "~" + operands[0], false) : function("bit_not");
-            case Opcode::Shl: return function("shl");
-            case Opcode::Shr: return function("shr");
-            default: break;
+            case Opcode::Shl:
+                return function("shl");
+            case Opcode::Shr:
+                return function("shr");
+            default:
+                break;
         }
         WEFT_CHECK(false, "elementwise op " + std::string(ir::mnemonic(op.code)) + " is not printed");
     }
@@ -279,70 +301,106 @@ class FunctionPrinter {
         const auto result_type = [&] { return op.result()->type; };
         const auto word = [&] { return static_cast<int>(op.ints.at(0)); };
         const auto infix = [&](const char* sign) { define(op, operand(0) + " " + sign + " " + operand(1), false); };
-        const auto call = [&](const std::string& f) { define(op, "weft::" + f + "(" + join(uses(op.operands)) + ")", true); };
+        const auto call = [&](const std::string& f) {
+            define(op, "weft::" + f + "(" + join(uses(op.operands)) + ")", true);
+        };
         switch (op.code) {
-            case Opcode::Const: return define(op, literal(result_type().element(), static_cast<uint64_t>(op.ints.at(0))), true);
+            case Opcode::Const:
+                return define(op, literal(result_type().element(), static_cast<uint64_t>(op.ints.at(0))), true);
             case Opcode::Zero:
-                return define(op, result_type().is_scalar() ? literal(result_type().element(), 0) : type(result_type()) + "{}", true);
-            case Opcode::Eq: return infix("==");
-            case Opcode::Ne: return infix("!=");
-            case Opcode::Lt: return infix("<");
-            case Opcode::Le: return infix("<=");
-            case Opcode::Gt: return infix(">");
-            case Opcode::Ge: return infix(">=");
-            case Opcode::Select: return define(op, operand(0) + " ? " + operand(1) + " : " + operand(2), false);
+                return define(
+                    op, result_type().is_scalar() ? literal(result_type().element(), 0) : type(result_type()) + "{}",
+                    true);
+            case Opcode::Eq:
+                return infix("==");
+            case Opcode::Ne:
+                return infix("!=");
+            case Opcode::Lt:
+                return infix("<");
+            case Opcode::Le:
+                return infix("<=");
+            case Opcode::Gt:
+                return infix(">");
+            case Opcode::Ge:
+                return infix(">=");
+            case Opcode::Select:
+                return define(op, operand(0) + " ? " + operand(1) + " : " + operand(2), false);
             case Opcode::Cast: {
                 const std::string to = scalar_type(result_type().element());
                 return call((result_type().is_uniform() ? "cast_parts<" : "cast<") + to + ">");
             }
-            case Opcode::Bitcast: return call("bitcast<" + type(result_type()) + ">");
+            case Opcode::Bitcast:
+                return call("bitcast<" + type(result_type()) + ">");
             case Opcode::Compose: {
                 const std::string list = join(uses(op.operands));
-                return define(op, type(result_type()) + (result_type().is_uniform() ? "{{" + list + "}}" : "{" + list + "}"), true);
+                return define(
+                    op, type(result_type()) + (result_type().is_uniform() ? "{{" + list + "}}" : "{" + list + "}"),
+                    true);
             }
             case Opcode::Splat:
-                return call("splat<" + scalar_type(result_type().element()) + ", " + std::to_string(result_type().part_count()) + ">");
-            case Opcode::Extract: return define(op, operand(0) + program_.types.part(operand_type(0), word()), true);
+                return call("splat<" + scalar_type(result_type().element()) + ", " +
+                            std::to_string(result_type().part_count()) + ">");
+            case Opcode::Extract:
+                return define(op, operand(0) + program_.types.part(operand_type(0), word()), true);
             case Opcode::Insert:
                 line(type(result_type()) + " " + name(op.result()) + " = " + operand(0) + ";");
                 return line(use(op.result()) + program_.types.part(operand_type(0), word()) + " = " + operand(1) + ";");
-            case Opcode::ExtractAt: return call("get");
-            case Opcode::InsertAt: return define(op, "weft::with(" + operand(0) + ", " + operand(2) + ", " + operand(1) + ")", true);
-            case Opcode::At: return call("at");
-            case Opcode::View: return call("view");
+            case Opcode::ExtractAt:
+                return call("get");
+            case Opcode::InsertAt:
+                return define(op, "weft::with(" + operand(0) + ", " + operand(2) + ", " + operand(1) + ")", true);
+            case Opcode::At:
+                return call("at");
+            case Opcode::View:
+                return call("view");
             case Opcode::Member: {
                 const ir::Type target = operand_type(0).target();
                 const std::string place = "&(*" + operand(0) + ")" + program_.types.part(target, word());
                 // A reference to a member of a packed struct may be unaligned, which C++ does not let pass silently.
                 return define(op, "(" + type(result_type()) + ")(" + place + ")", false);
             }
-            case Opcode::MemberAt: return call("member_at");
-            case Opcode::Load: return define(op, result_type().is_bool() ? "weft::load(" + operand(0) + ")" : "*" + operand(0), true);
-            case Opcode::Store: return line("*" + operand(0) + " = " + bare(operand(1)) + ";");
+            case Opcode::MemberAt:
+                return call("member_at");
+            case Opcode::Load:
+                return define(op, result_type().is_bool() ? "weft::load(" + operand(0) + ")" : "*" + operand(0), true);
+            case Opcode::Store:
+                return line("*" + operand(0) + " = " + bare(operand(1)) + ";");
             case Opcode::Atomic: {
-                const std::string text = "weft::atomic_" + std::string(ir::mnemonic(op.atomic())) + "(" + join(uses(op.operands)) + ")";
+                const std::string text =
+                    "weft::atomic_" + std::string(ir::mnemonic(op.atomic())) + "(" + join(uses(op.operands)) + ")";
                 return uses_[op.result()] == 0 ? line(text + ";") : define(op, text, true);
             }
-            case Opcode::Shape: return define(op, "int32_t(" + operand(0) + ".shape[" + std::to_string(word()) + "])", true);
-            case Opcode::IsValid: return define(op, operand(0) + ".data != nullptr", false);
-            case Opcode::ThreadIndex: return define(op, "item.at[" + std::to_string(word()) + "]", true);
-            case Opcode::LaunchDim: return define(op, "int32_t(item.shape->dims[" + std::to_string(word()) + "])", true);
-            case Opcode::Call: return call_op(op);
-            case Opcode::Native: return native(op);
-            case Opcode::Print: return print(op);
+            case Opcode::Shape:
+                return define(op, "int32_t(" + operand(0) + ".shape[" + std::to_string(word()) + "])", true);
+            case Opcode::IsValid:
+                return define(op, operand(0) + ".data != nullptr", false);
+            case Opcode::ThreadIndex:
+                return define(op, "item.at[" + std::to_string(word()) + "]", true);
+            case Opcode::LaunchDim:
+                return define(op, "int32_t(item.shape->dims[" + std::to_string(word()) + "])", true);
+            case Opcode::Call:
+                return call_op(op);
+            case Opcode::Native:
+                return native(op);
+            case Opcode::Print:
+                return print(op);
             case Opcode::Assert:
                 return line("if (!" + operand(0) + ") weft_assert_failed(" + quoted(op.text) + ", item.linear);");
             case Opcode::StackNew:
                 // Declared at the top of the function, so that a loop does not make it anew.
                 stacks_ += "    " + type(result_type()) + " " + name(op.result()) + ";\n";
                 return line(use(op.result()) + ".clear();");
-            case Opcode::StackPush: return line(operand(0) + ".push(" + bare(operand(1)) + ");");
+            case Opcode::StackPush:
+                return line(operand(0) + ".push(" + bare(operand(1)) + ");");
             case Opcode::StackPop:
                 if (uses_[op.result()] == 0) return line(operand(0) + ".pop();");
                 return define(op, operand(0) + ".pop()", true);
-            case Opcode::If: return if_op(op);
-            case Opcode::For: return for_op(op);
-            case Opcode::While: return while_op(op);
+            case Opcode::If:
+                return if_op(op);
+            case Opcode::For:
+                return for_op(op);
+            case Opcode::While:
+                return while_op(op);
             case Opcode::Yield: {
                 const ir::Op* parent = op.parent->parent;
                 return assign(parent->results, op.operands);
@@ -353,10 +411,14 @@ class FunctionPrinter {
             case Opcode::Continue:
                 assign(loops_.back()->results, op.operands);
                 return line("continue;");
-            case Opcode::Return: return return_op(op);
-            case Opcode::Unreachable: return line("__builtin_unreachable();");
-            case Opcode::Condition: return;
-            default: break;
+            case Opcode::Return:
+                return return_op(op);
+            case Opcode::Unreachable:
+                return line("__builtin_unreachable();");
+            case Opcode::Condition:
+                return;
+            default:
+                break;
         }
         WEFT_CHECK(false, "op " + std::string(ir::mnemonic(op.code)) + " is not printed");
     }
@@ -372,7 +434,8 @@ class FunctionPrinter {
         for (size_t i = 0; i < op.results.size(); ++i) text_[op.results[i]] = all + ".part" + std::to_string(i);
     }
 
-    void leaves(ir::Type t, const std::string& text, std::vector<std::string>& values, std::vector<std::string>& types) {
+    void leaves(ir::Type t, const std::string& text, std::vector<std::string>& values,
+                std::vector<std::string>& types) {
         if (t.is_scalar()) {
             values.push_back(text);
             types.push_back(type(t));
@@ -455,14 +518,16 @@ std::string result_type(Program& program, const ir::Function& function) {
 
 std::string emit(const ir::Module& module) {
     Program program{module, {}, Types{program.names}, {}, {}, {}, {}};
-    for (const auto& function : module.functions) program.functions[function->name] = program.names.make(function->name);
+    for (const auto& function : module.functions)
+        program.functions[function->name] = program.names.make(function->name);
     define_types(program);
     for (const auto& function : module.functions) {
         if (function->results.size() < 2) continue;
         const std::string& name = program.results[function->name] = program.names.make(function->name + "_results");
         program.result_definitions += "struct " + name + " {\n";
         for (size_t i = 0; i < function->results.size(); ++i) {
-            program.result_definitions += "    " + program.types.name(function->results[i]) + " part" + std::to_string(i) + ";\n";
+            program.result_definitions +=
+                "    " + program.types.name(function->results[i]) + " part" + std::to_string(i) + ";\n";
         }
         program.result_definitions += "};\n\n";
     }
@@ -471,7 +536,8 @@ std::string emit(const ir::Module& module) {
     std::string entries;
     for (const auto& function : module.functions) {
         FunctionPrinter printer(program, *function);
-        std::string head = "static " + result_type(program, *function) + " " + program.functions.at(function->name) + "(const weft::item_t& item";
+        std::string head = "static " + result_type(program, *function) + " " + program.functions.at(function->name) +
+                           "(const weft::item_t& item";
         std::string unpacked;
         std::string given;
         const auto offsets = parameter_offsets(*function);
@@ -479,8 +545,8 @@ std::string emit(const ir::Module& module) {
             const ir::Value* parameter = function->parameters()[i];
             head += ", " + printer.parameter(parameter);
             const std::string& type = program.types.name(parameter->type);
-            unpacked += "    const " + type + "& " + printer.name_of(parameter) + " = *(const " + type + "*)((const char*)arguments + " +
-                        std::to_string(offsets[i]) + ");\n";
+            unpacked += "    const " + type + "& " + printer.name_of(parameter) + " = *(const " + type +
+                        "*)((const char*)arguments + " + std::to_string(offsets[i]) + ");\n";
             given += ", " + printer.name_of(parameter);
         }
         head += ")";
@@ -488,9 +554,9 @@ std::string emit(const ir::Module& module) {
         bodies += head + " {\n" + printer.body() + "}\n\n";
         if (function->kind != ir::FunctionKind::Kernel) continue;
         entries += "extern \"C\" __attribute__((visibility(\"default\"))) void " + entry_symbol(function->name) +
-                   "(const void* arguments, const weft::launch_shape* shape, int64_t begin, int64_t end) {\n" + unpacked +
-                   "    weft::for_items(shape, begin, end, [&](const weft::item_t& item) { " + program.functions.at(function->name) +
-                   "(item" + given + "); });\n}\n\n";
+                   "(const void* arguments, const weft::launch_shape* shape, int64_t begin, int64_t end) {\n" +
+                   unpacked + "    weft::for_items(shape, begin, end, [&](const weft::item_t& item) { " +
+                   program.functions.at(function->name) + "(item" + given + "); });\n}\n\n";
     }
     std::string natives;
     for (const std::string& prototype : program.natives) natives += "extern \"C\" " + prototype + "\n";

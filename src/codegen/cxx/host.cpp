@@ -49,7 +49,8 @@ class Folder {
   public:
     Folder() {
         path_ = (std::filesystem::temp_directory_path() / "weft-XXXXXX").string();
-        if (mkdtemp(path_.data()) == nullptr) throw UserError(ErrorKind::Unsupported, "no folder for temporary files: " + path_);
+        if (mkdtemp(path_.data()) == nullptr)
+            throw UserError(ErrorKind::Unsupported, "no folder for temporary files: " + path_);
     }
     ~Folder() {
         std::error_code ignored;
@@ -131,7 +132,8 @@ class HostBackend final : public Backend {
         auto start = std::chrono::steady_clock::now();
         const auto stage = [&](const char* what) {
             const auto now = std::chrono::steady_clock::now();
-            if (times != nullptr) times->push_back({what, std::chrono::duration<double, std::milli>(now - start).count()});
+            if (times != nullptr)
+                times->push_back({what, std::chrono::duration<double, std::milli>(now - start).count()});
             start = now;
         };
         const std::string compiler = find_compiler();
@@ -146,12 +148,25 @@ class HostBackend final : public Backend {
         const std::string library = folder.file("kernel.so");
         const std::string log = folder.file("log");
         // Wrapping integers, no contraction, no folding of library functions: the same bits as every other backend.
-        std::vector<std::string> command = {
-            compiler, "-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-fno-fast-math", "-fno-builtin", "-fwrapv",
-            "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti", "-fno-math-errno", "-fvisibility=hidden",
-            options.contract ? "-ffp-contract=fast" : "-ffp-contract=off", "-I" + folder.path()};
+        std::vector<std::string> command = {compiler,
+                                            "-std=c++17",
+                                            "-O1",
+                                            "-fPIC",
+                                            "-shared",
+                                            "-w",
+                                            "-fno-fast-math",
+                                            "-fno-builtin",
+                                            "-fwrapv",
+                                            "-fno-strict-aliasing",
+                                            "-fno-exceptions",
+                                            "-fno-rtti",
+                                            "-fno-math-errno",
+                                            "-fvisibility=hidden",
+                                            options.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
+                                            "-I" + folder.path()};
         if (options.line_info) command.emplace_back("-g");
-        command.insert(command.end(), {folder.file("kernel.cpp"), "-o", library, "-nodefaultlibs", "-lm", "-lc", "-lgcc"});
+        command.insert(command.end(),
+                       {folder.file("kernel.cpp"), "-o", library, "-nodefaultlibs", "-lm", "-lc", "-lgcc"});
         const int status = run(command, log);
         Image image{ImageFormat::SharedLibrary, read_file(library)};
         if (status != 0 || image.bytes.empty()) {

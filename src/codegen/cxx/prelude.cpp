@@ -322,7 +322,8 @@ std::string maths() {
     const auto declare = [&](std::string_view name, int operands) {
         for (const bool is_double : {false, true}) {
             const std::string type = is_double ? "double" : "float";
-            out += type + " " + std::string(name) + (is_double ? "" : "f") + "(" + type + (operands == 2 ? ", " + type : "") + ");\n";
+            out += type + " " + std::string(name) + (is_double ? "" : "f") + "(" + type +
+                   (operands == 2 ? ", " + type : "") + ");\n";
         }
     };
 #define MATH(Name, mnemonic, operands) declare(mnemonic, operands);
@@ -336,18 +337,19 @@ std::string maths() {
 std::string host_functions() {
     std::string out;
     std::string binding;
-#define SYMBOL(name, result, parameters)                     \
+#define SYMBOL(name, result, parameters)                        \
     out += "static " #result " (*" #name ")" #parameters ";\n"; \
     binding += "    if ((" #name " = (decltype(" #name "))find(\"" #name "\")) == nullptr) return \"" #name "\";\n";
 #include "codegen/host_symbols.def"
 #undef SYMBOL
-    return out + "extern \"C\" __attribute__((visibility(\"default\"))) const char* weft_bind(void* (*find)(const char*)) {\n" + binding + "    return nullptr;\n}\n";
+    return out +
+           "extern \"C\" __attribute__((visibility(\"default\"))) const char* weft_bind(void* (*find)(const char*)) "
+           "{\n" +
+           binding + "    return nullptr;\n}\n";
 }
 
 }  // namespace
 
-std::string host_prelude() {
-    return std::string(kTypes) + maths() + host_functions() + std::string(kPrelude);
-}
+std::string host_prelude() { return std::string(kTypes) + maths() + host_functions() + std::string(kPrelude); }
 
 }  // namespace weft::codegen::cxx

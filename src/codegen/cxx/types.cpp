@@ -14,21 +14,27 @@ namespace {
 // Words of C++, and names that the printed text uses itself.
 const std::set<std::string_view>& reserved() {
     static const std::set<std::string_view> words = {
-        "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-        "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit",
-        "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double",
-        "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-        "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
-        "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short", "signed",
-        "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
-        "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
-        "wchar_t", "while", "xor", "xor_eq", "typeof", "main", "weft", "item", "int8_t", "int16_t", "int32_t", "int64_t",
-        "uint8_t", "uint16_t", "uint32_t", "uint64_t", "arguments", "shape", "begin", "end", "linux", "unix",
-        // Functions of C that the prelude declares, which a function of the user's may not redefine.
+        "alignas",     "alignof",   "and",        "and_eq",    "asm",      "auto",         "bitand",
+        "bitor",       "bool",      "break",      "case",      "catch",    "char",         "char8_t",
+        "char16_t",    "char32_t",  "class",      "compl",     "concept",  "const",        "consteval",
+        "constexpr",   "constinit", "const_cast", "continue",  "co_await", "co_return",    "co_yield",
+        "decltype",    "default",   "delete",     "do",        "double",   "dynamic_cast", "else",
+        "enum",        "explicit",  "export",     "extern",    "false",    "float",        "for",
+        "friend",      "goto",      "if",         "inline",    "int",      "long",         "mutable",
+        "namespace",   "new",       "noexcept",   "not",       "not_eq",   "nullptr",      "operator",
+        "or",          "or_eq",     "private",    "protected", "public",   "register",     "reinterpret_cast",
+        "requires",    "return",    "short",      "signed",    "sizeof",   "static",       "static_assert",
+        "static_cast", "struct",    "switch",     "template",  "this",     "thread_local", "throw",
+        "true",        "try",       "typedef",    "typeid",    "typename", "union",        "unsigned",
+        "using",       "virtual",   "void",       "volatile",  "wchar_t",  "while",        "xor",
+        "xor_eq",      "typeof",    "main",       "weft",      "item",     "int8_t",       "int16_t",
+        "int32_t",     "int64_t",   "uint8_t",    "uint16_t",  "uint32_t", "uint64_t",     "arguments",
+        "shape",       "begin",     "end",        "linux",     "unix",
+    // Functions of C that the prelude declares, which a function of the user's may not redefine.
 #define MATH(Name, mnemonic, operands) mnemonic, mnemonic "f",
 #include "ir/math.def"
 #undef MATH
-        "fmod", "fmodf"};
+        "fmod",        "fmodf"};
     return words;
 }
 
@@ -43,7 +49,8 @@ std::string Names::make(std::string_view wanted) {
     }
     // Identifiers with two underscores in a row, or that start with one, belong to the compiler.
     for (size_t at = 0; (at = base.find("__", at)) != std::string::npos;) base.erase(at, 1);
-    if (base.empty() || !((base[0] >= 'a' && base[0] <= 'z') || (base[0] >= 'A' && base[0] <= 'Z'))) base.insert(0, "v");
+    if (base.empty() || !((base[0] >= 'a' && base[0] <= 'z') || (base[0] >= 'A' && base[0] <= 'Z')))
+        base.insert(0, "v");
     if (base.starts_with("weft_")) base.insert(0, "user_");
     if (reserved().contains(base)) base += '_';
     std::string out = base;
@@ -53,27 +60,37 @@ std::string Names::make(std::string_view wanted) {
 
 std::string scalar_type(ir::Scalar scalar) {
     switch (scalar) {
-        case ir::Scalar::Bool: return "bool";
-        case ir::Scalar::F16: return "weft::float16";
-        case ir::Scalar::BF16: return "weft::bfloat16";
-        case ir::Scalar::F32: return "float";
-        case ir::Scalar::F64: return "double";
-        default: break;
+        case ir::Scalar::Bool:
+            return "bool";
+        case ir::Scalar::F16:
+            return "weft::float16";
+        case ir::Scalar::BF16:
+            return "weft::bfloat16";
+        case ir::Scalar::F32:
+            return "float";
+        case ir::Scalar::F64:
+            return "double";
+        default:
+            break;
     }
     return std::string(ir::is_signed_int(scalar) ? "int" : "uint") + std::to_string(ir::scalar_bits(scalar)) + "_t";
 }
 
 std::string literal(ir::Scalar scalar, uint64_t bits) {
     std::array<char, 32> text{};
-    const auto hex = [&] { return "0x" + std::string(text.data(), std::to_chars(text.data(), text.data() + 20, bits, 16).ptr); };
+    const auto hex = [&] {
+        return "0x" + std::string(text.data(), std::to_chars(text.data(), text.data() + 20, bits, 16).ptr);
+    };
     if (scalar == ir::Scalar::Bool) return bits != 0 ? "true" : "false";
     if (scalar == ir::Scalar::F16 || scalar == ir::Scalar::BF16) return scalar_type(scalar) + "{" + hex() + "}";
     if (ir::is_float(scalar)) {
         const bool is_double = scalar == ir::Scalar::F64;
         const double number = ir::number_of(scalar, bits);
-        if (!std::isfinite(number)) return "weft::bits_of<" + scalar_type(scalar) + ">(" + hex() + (is_double ? "ull)" : "u)");
-        char* const end = is_double ? std::to_chars(text.data(), text.data() + text.size(), number).ptr
-                                    : std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(number)).ptr;
+        if (!std::isfinite(number))
+            return "weft::bits_of<" + scalar_type(scalar) + ">(" + hex() + (is_double ? "ull)" : "u)");
+        char* const end = is_double
+                              ? std::to_chars(text.data(), text.data() + text.size(), number).ptr
+                              : std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(number)).ptr;
         std::string out(text.data(), end);
         if (out.find_first_of(".e") == std::string::npos) out += ".0";
         if (!is_double) out += 'f';
@@ -124,17 +141,27 @@ std::string Types::make(ir::Type type) {
         return "weft::" + kind + "<" + scalar_type(type.element()) + rest + ">";
     };
     switch (type.kind()) {
-        case ir::TypeKind::Void: return "void";
-        case ir::TypeKind::Scalar: return scalar_type(type.element());
-        case ir::TypeKind::Vec: return of("vec", ", " + std::to_string(type.part_count()));
-        case ir::TypeKind::Mat: return of("mat", ", " + std::to_string(type.rows()) + ", " + std::to_string(type.columns()));
-        case ir::TypeKind::Quat: return of("quat");
-        case ir::TypeKind::Transform: return of("transform");
-        case ir::TypeKind::Array: return "weft::array<" + name(type.target()) + ", " + std::to_string(type.ndim()) + ">";
-        case ir::TypeKind::Ref: return name(type.target()) + "*";
-        case ir::TypeKind::Stack: return "weft::stack<" + name(type.target()) + ">";
+        case ir::TypeKind::Void:
+            return "void";
+        case ir::TypeKind::Scalar:
+            return scalar_type(type.element());
+        case ir::TypeKind::Vec:
+            return of("vec", ", " + std::to_string(type.part_count()));
+        case ir::TypeKind::Mat:
+            return of("mat", ", " + std::to_string(type.rows()) + ", " + std::to_string(type.columns()));
+        case ir::TypeKind::Quat:
+            return of("quat");
+        case ir::TypeKind::Transform:
+            return of("transform");
+        case ir::TypeKind::Array:
+            return "weft::array<" + name(type.target()) + ", " + std::to_string(type.ndim()) + ">";
+        case ir::TypeKind::Ref:
+            return name(type.target()) + "*";
+        case ir::TypeKind::Stack:
+            return "weft::stack<" + name(type.target()) + ">";
         case ir::TypeKind::Struct:
-        case ir::TypeKind::Tuple: return define(type);
+        case ir::TypeKind::Tuple:
+            return define(type);
     }
     WEFT_CHECK(false, "type without a C++ name");
 }
@@ -146,7 +173,8 @@ std::string Types::define(ir::Type type) {
     std::string text;
     for (int i = 0; i < type.part_count(); ++i) {
         const std::string& part_type = name(type.part(i));
-        fields_[type].push_back(fields.make(is_struct ? type.fields()[static_cast<size_t>(i)].name : "part" + std::to_string(i)));
+        fields_[type].push_back(
+            fields.make(is_struct ? type.fields()[static_cast<size_t>(i)].name : "part" + std::to_string(i)));
         text += "    " + part_type + " " + fields_[type].back() + ";\n";
     }
     std::string attributes;

@@ -20,7 +20,8 @@ class Stages {
     explicit Stages(std::vector<StageTime>* times) : times_(times) {}
     void end(const char* stage) {
         const auto now = std::chrono::steady_clock::now();
-        if (times_ != nullptr) times_->push_back({stage, std::chrono::duration<double, std::milli>(now - start_).count()});
+        if (times_ != nullptr)
+            times_->push_back({stage, std::chrono::duration<double, std::milli>(now - start_).count()});
         start_ = now;
     }
 

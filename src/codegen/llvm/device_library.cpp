@@ -47,7 +47,8 @@ void link_device_library(llvm::Module& module) {
     auto library = device_module(module.getContext(), module.getTargetTriple());
     for (const std::string& name : wanted) {
         const llvm::Function* there = library ? library->getFunction(name) : nullptr;
-        WEFT_CHECK(there != nullptr && !there->isDeclarationForLinker(), "no function " + name + " in the device library");
+        WEFT_CHECK(there != nullptr && !there->isDeclarationForLinker(),
+                   "no function " + name + " in the device library");
         WEFT_CHECK(there->getFunctionType() == module.getFunction(name)->getFunctionType(),
                    name + " is called with another signature than the device library's");
     }

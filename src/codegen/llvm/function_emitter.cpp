@@ -55,15 +55,20 @@ Scalars FunctionEmitter::flatten(llvm::ArrayRef<ir::Value*> values) const {
 
 llvm::Type* FunctionEmitter::leaf_type(const Leaf& leaf) {
     switch (leaf.kind) {
-        case LeafKind::Number: return scalars_.type(leaf.scalar);
-        case LeafKind::Pointer: return builder_.getPtrTy();
-        case LeafKind::Extent: return builder_.getInt64Ty();
+        case LeafKind::Number:
+            return scalars_.type(leaf.scalar);
+        case LeafKind::Pointer:
+            return builder_.getPtrTy();
+        case LeafKind::Extent:
+            return builder_.getInt64Ty();
     }
     WEFT_CHECK(false, "unknown kind of leaf");
 }
 
 Value* FunctionEmitter::offset(Value* address, int64_t bytes) {
-    return bytes == 0 ? address : builder_.CreateGEP(builder_.getInt8Ty(), address, builder_.getInt64(static_cast<uint64_t>(bytes)));
+    return bytes == 0
+               ? address
+               : builder_.CreateGEP(builder_.getInt8Ty(), address, builder_.getInt64(static_cast<uint64_t>(bytes)));
 }
 
 Scalars FunctionEmitter::load(ir::Type type, Value* address) {
@@ -176,12 +181,22 @@ void FunctionEmitter::terminator(const ir::Op& op) {
             jump(parent->code == Opcode::If ? *if_join_ : *loops_.back().next, flatten(op.operands));
             return;
         }
-        case Opcode::Break: jump(*loops_.back().exit, flatten(op.operands)); return;
-        case Opcode::Continue: jump(*loops_.back().next, flatten(op.operands)); return;
-        case Opcode::Return: jump(*exit_, flatten(op.operands)); return;
-        case Opcode::Unreachable: builder_.CreateUnreachable(); return;
-        case Opcode::Condition: return;  // while_op reads its operand
-        default: break;
+        case Opcode::Break:
+            jump(*loops_.back().exit, flatten(op.operands));
+            return;
+        case Opcode::Continue:
+            jump(*loops_.back().next, flatten(op.operands));
+            return;
+        case Opcode::Return:
+            jump(*exit_, flatten(op.operands));
+            return;
+        case Opcode::Unreachable:
+            builder_.CreateUnreachable();
+            return;
+        case Opcode::Condition:
+            return;  // while_op reads its operand
+        default:
+            break;
     }
     WEFT_CHECK(false, "unknown terminator");
 }
@@ -231,8 +246,9 @@ void FunctionEmitter::for_op(const ir::Op& op) {
     // The loop is entered when it has a turn, and left at the end of the last one.
     const auto known = ir::constant_integer(op.operands[2]);
     Value* up = builder_.CreateICmpSGT(step, none);
-    Value* enters = builder_.CreateSelect(up, builder_.CreateICmpSLT(begin, end),
-                                          builder_.CreateAnd(builder_.CreateICmpSLT(step, none), builder_.CreateICmpSGT(begin, end)));
+    Value* enters = builder_.CreateSelect(
+        up, builder_.CreateICmpSLT(begin, end),
+        builder_.CreateAnd(builder_.CreateICmpSLT(step, none), builder_.CreateICmpSGT(begin, end)));
     llvm::BasicBlock* enter = block("enter");
     branch(enters, exit, initial, enter);
     builder_.SetInsertPoint(enter);
@@ -316,7 +332,8 @@ Value* FunctionEmitter::index(const ir::Value* v, Value* extent) {
     Value* raw = scalar(v);
     Value* wide = builder_.CreateIntCast(raw, builder_.getInt64Ty(), v->type.is_signed());
     if (non_negative_(v)) return wide;
-    return builder_.CreateSelect(builder_.CreateICmpSLT(wide, builder_.getInt64(0)), builder_.CreateAdd(wide, extent), wide);
+    return builder_.CreateSelect(builder_.CreateICmpSLT(wide, builder_.getInt64(0)), builder_.CreateAdd(wide, extent),
+                                 wide);
 }
 
 Value* FunctionEmitter::small_index(const ir::Value* v, int count) {
@@ -391,8 +408,10 @@ void FunctionEmitter::op(const ir::Op& op) {
             return define(op, std::move(out));
         }
         case Opcode::Bitcast:
-            return define(op, {scalars_.bitcast(op.result()->type.element(), operand_type(0).element(), operand(0)[0])});
-        case Opcode::Compose: return define(op, flatten(op.operands));
+            return define(op,
+                          {scalars_.bitcast(op.result()->type.element(), operand_type(0).element(), operand(0)[0])});
+        case Opcode::Compose:
+            return define(op, flatten(op.operands));
         case Opcode::Splat:
             return define(op, Scalars(static_cast<size_t>(op.result()->type.part_count()), operand(0)[0]));
         case Opcode::Extract: {
@@ -421,11 +440,13 @@ void FunctionEmitter::op(const ir::Op& op) {
             Scalars out = operand(0);
             Value* place = small_index(op.operands[2], static_cast<int>(out.size()));
             for (size_t i = 0; i < out.size(); ++i) {
-                out[i] = builder_.CreateSelect(builder_.CreateICmpEQ(place, builder_.getInt64(i)), operand(1)[0], out[i]);
+                out[i] =
+                    builder_.CreateSelect(builder_.CreateICmpEQ(place, builder_.getInt64(i)), operand(1)[0], out[i]);
             }
             return define(op, std::move(out));
         }
-        case Opcode::At: return define(op, {element_address(op)});
+        case Opcode::At:
+            return define(op, {element_address(op)});
         case Opcode::View: {
             Scalars out = {element_address(op)};
             const Scalars& array = operand(0);
@@ -436,7 +457,8 @@ void FunctionEmitter::op(const ir::Op& op) {
             return define(op, std::move(out));
         }
         case Opcode::Member:
-            return define(op, {offset(operand(0)[0], ir::offset_of(operand_type(0).target(), static_cast<int>(op.ints.at(0))))});
+            return define(
+                op, {offset(operand(0)[0], ir::offset_of(operand_type(0).target(), static_cast<int>(op.ints.at(0))))});
         case Opcode::MemberAt: {
             const ir::Type uniform = operand_type(0).target();
             Value* place = small_index(op.operands[1], uniform.part_count());
@@ -444,8 +466,10 @@ void FunctionEmitter::op(const ir::Op& op) {
             return define(op, {builder_.CreateGEP(builder_.getInt8Ty(), operand(0)[0],
                                                   builder_.CreateMul(place, builder_.getInt64(size)))});
         }
-        case Opcode::Load: return define(op, load(op.result()->type, operand(0)[0]));
-        case Opcode::Store: return store(operand_type(1), operand(1), operand(0)[0]);
+        case Opcode::Load:
+            return define(op, load(op.result()->type, operand(0)[0]));
+        case Opcode::Store:
+            return store(operand_type(1), operand(1), operand(0)[0]);
         case Opcode::Atomic: {
             Scalars out;
             const auto& leaves = module_.leaves_of(operand_type(1));
@@ -456,32 +480,46 @@ void FunctionEmitter::op(const ir::Op& op) {
             return define(op, std::move(out));
         }
         case Opcode::Shape:
-            return define(op, {builder_.CreateTrunc(operand(0)[1 + static_cast<size_t>(op.ints.at(0))], builder_.getInt32Ty())});
-        case Opcode::IsValid: return define(op, {builder_.CreateIsNotNull(operand(0)[0])});
-        case Opcode::ThreadIndex: return define(op, {item_.coordinates[static_cast<size_t>(op.ints.at(0))]});
+            return define(
+                op, {builder_.CreateTrunc(operand(0)[1 + static_cast<size_t>(op.ints.at(0))], builder_.getInt32Ty())});
+        case Opcode::IsValid:
+            return define(op, {builder_.CreateIsNotNull(operand(0)[0])});
+        case Opcode::ThreadIndex:
+            return define(op, {item_.coordinates[static_cast<size_t>(op.ints.at(0))]});
         case Opcode::LaunchDim: {
             Value* dim = builder_.CreateLoad(builder_.getInt64Ty(), offset(item_.shape, 8 * op.ints.at(0)));
             return define(op, {builder_.CreateTrunc(dim, builder_.getInt32Ty())});
         }
-        case Opcode::Call: return call(op);
-        case Opcode::Native: return native(op);
-        case Opcode::Print: return print(op);
-        case Opcode::Assert: return assertion(op);
-        case Opcode::StackNew: return stack_new(op);
-        case Opcode::StackPush: return stack_push(op);
-        case Opcode::StackPop: return stack_pop(op);
-        case Opcode::If: return if_op(op);
-        case Opcode::For: return for_op(op);
-        case Opcode::While: return while_op(op);
-        default: break;
+        case Opcode::Call:
+            return call(op);
+        case Opcode::Native:
+            return native(op);
+        case Opcode::Print:
+            return print(op);
+        case Opcode::Assert:
+            return assertion(op);
+        case Opcode::StackNew:
+            return stack_new(op);
+        case Opcode::StackPush:
+            return stack_push(op);
+        case Opcode::StackPop:
+            return stack_pop(op);
+        case Opcode::If:
+            return if_op(op);
+        case Opcode::For:
+            return for_op(op);
+        case Opcode::While:
+            return while_op(op);
+        default:
+            break;
     }
     WEFT_CHECK(false, "op " + std::string(ir::mnemonic(op.code)) + " is not emitted");
 }
 
 // --- calls -----------------------------------------------------------------------------------------------------------
 
-llvm::FunctionCallee FunctionEmitter::host(std::string_view name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,
-                                           bool variadic) {
+llvm::FunctionCallee FunctionEmitter::host(std::string_view name, llvm::Type* result,
+                                           llvm::ArrayRef<llvm::Type*> parameters, bool variadic) {
     return scalars_.host_function(name, llvm::FunctionType::get(result, parameters, variadic), false);
 }
 
@@ -533,11 +571,13 @@ void FunctionEmitter::native(const ir::Op& op) {
             parameters.push_back(leaf_type(leaves[i]));
         }
     }
-    llvm::Type* result = op.results.empty() || !direct ? builder_.getVoidTy() : scalars_.type(op.result()->type.element());
+    llvm::Type* result =
+        op.results.empty() || !direct ? builder_.getVoidTy() : scalars_.type(op.result()->type.element());
     auto* signature = llvm::FunctionType::get(result, parameters, false);
     auto callee = module_.llvm.getOrInsertFunction(op.text, signature);
     auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee());
-    WEFT_CHECK(function != nullptr && function->getFunctionType() == signature, "native " + op.text + " has two signatures");
+    WEFT_CHECK(function != nullptr && function->getFunctionType() == signature,
+               "native " + op.text + " has two signatures");
     function->setDoesNotThrow();
     auto* returned = builder_.CreateCall(callee, arguments);
     for (const auto& [place, kind] : extensions) returned->addParamAttr(place, kind);
@@ -553,7 +593,8 @@ void FunctionEmitter::print(const ir::Op& op) {
         if (ir::is_float(type)) {
             arguments.push_back(scalars_.cast(ir::Scalar::F64, type, scalar(operand)));
         } else if (ir::scalar_bits(type) < 32) {
-            arguments.push_back(builder_.CreateIntCast(scalar(operand), builder_.getInt32Ty(), ir::is_signed_int(type)));
+            arguments.push_back(
+                builder_.CreateIntCast(scalar(operand), builder_.getInt32Ty(), ir::is_signed_int(type)));
         } else {
             arguments.push_back(scalar(operand));
         }

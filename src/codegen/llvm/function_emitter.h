@@ -20,8 +20,8 @@ using Scalars = llvm::SmallVector<llvm::Value*, 4>;
 
 // What the code of an item may ask for, besides its operands. Internal functions get it as their first parameters.
 struct ItemContext {
-    llvm::Value* shape = nullptr;                  // const LaunchShape*
-    llvm::Value* item = nullptr;                   // i64, linear index
+    llvm::Value* shape = nullptr;                    // const LaunchShape*
+    llvm::Value* item = nullptr;                     // i64, linear index
     llvm::SmallVector<llvm::Value*, 4> coordinates;  // i32, as many as the module uses
 };
 

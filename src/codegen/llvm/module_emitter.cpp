@@ -25,7 +25,8 @@ llvm::Function* declare(ModuleContext& module, const ir::Function& function) {
     auto* word = llvm::Type::getInt64Ty(context);
     if (function.kind == ir::FunctionKind::Kernel) {
         auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, word, word}, false);
-        auto* out = llvm::Function::Create(type, llvm::Function::ExternalLinkage, entry_symbol(function.name), module.llvm);
+        auto* out =
+            llvm::Function::Create(type, llvm::Function::ExternalLinkage, entry_symbol(function.name), module.llvm);
         for (unsigned i = 0; i < 2; ++i) {
             out->addParamAttr(i, llvm::Attribute::NoAlias);
             out->addParamAttr(i, llvm::Attribute::ReadOnly);

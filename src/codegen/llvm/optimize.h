@@ -1,4 +1,5 @@
-// The pipeline of LLVM passes: slim, without the SLP vectoriser (design: it costs more than all others and buys nothing).
+// The pipeline of LLVM passes: slim, without the SLP vectoriser (design: it costs more than all others and buys
+// nothing).
 #pragma once
 
 #include <llvm/IR/Module.h>

@@ -37,8 +37,8 @@ class ScalarEmitter {
     // A function outside the module: declared on first use. `reads_nothing`: its result depends on arguments alone.
     llvm::FunctionCallee host_function(std::string_view name, llvm::FunctionType* type, bool reads_nothing);
 
-    llvm::Value* widen(ir::Scalar half, llvm::Value* bits);          // float16 or bfloat16 to f32
-    llvm::Value* narrow(ir::Scalar half, llvm::Value* f32);          // back, to nearest even
+    llvm::Value* widen(ir::Scalar half, llvm::Value* bits);  // float16 or bfloat16 to f32
+    llvm::Value* narrow(ir::Scalar half, llvm::Value* f32);  // back, to nearest even
 
   private:
     llvm::Value* integer_division(ir::Opcode code, ir::Scalar scalar, llvm::Value* a, llvm::Value* b);

@@ -70,9 +70,9 @@ HostTarget::HostTarget(int optimize) : optimize_(optimize > 0 ? 1 : 0) {
     }
     llvm::TargetOptions options;
     options.EnableFastISel = optimize_ == 0;
-    machine_.reset(h.target->createTargetMachine(h.triple, h.cpu, h.features, options, llvm::Reloc::PIC_,
-                                                 llvm::CodeModel::Small,
-                                                 optimize_ > 0 ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
+    machine_.reset(
+        h.target->createTargetMachine(h.triple, h.cpu, h.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                      optimize_ > 0 ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
     WEFT_CHECK(machine_ != nullptr, "no target machine");
 }
 

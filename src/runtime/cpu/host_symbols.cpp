@@ -42,18 +42,19 @@ void add_maths(Table& table) {
     using F2 = float (*)(float, float);
     using D1 = double (*)(double);
     using D2 = double (*)(double, double);
-#define ONE(name)                                        \
+#define ONE(name)                                           \
     table[#name "f"] = address(static_cast<F1>(::name##f)); \
     table[#name] = address(static_cast<D1>(::name));
-#define TWO(name)                                        \
+#define TWO(name)                                           \
     table[#name "f"] = address(static_cast<F2>(::name##f)); \
     table[#name] = address(static_cast<D2>(::name));
-    ONE(sqrt) ONE(cbrt) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh)
-    ONE(exp) ONE(log) ONE(log2) ONE(log10) ONE(erf) ONE(erfc) ONE(floor) ONE(ceil) ONE(trunc) ONE(round) ONE(rint)
-    TWO(atan2) TWO(pow) TWO(fmod)
+    ONE(sqrt)
+    ONE(cbrt) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh) ONE(exp) ONE(log)
+        ONE(log2) ONE(log10) ONE(erf) ONE(erfc) ONE(floor) ONE(ceil) ONE(trunc) ONE(round) ONE(rint) TWO(atan2) TWO(pow)
+            TWO(fmod)
 #undef ONE
 #undef TWO
-    table["fmaf"] = address(static_cast<float (*)(float, float, float)>(::fmaf));
+                table["fmaf"] = address(static_cast<float (*)(float, float, float)>(::fmaf));
     table["fma"] = address(static_cast<double (*)(double, double, double)>(::fma));
     table["memcpy"] = address(static_cast<void* (*)(void*, const void*, size_t)>(::memcpy));
     table["memmove"] = address(static_cast<void* (*)(void*, const void*, size_t)>(::memmove));

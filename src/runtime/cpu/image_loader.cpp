@@ -76,8 +76,10 @@ class LibraryImage final : public LoadedImage {
 
 std::unique_ptr<LoadedImage> load_image(const codegen::Image& image) {
     switch (image.format) {
-        case codegen::ImageFormat::Object: return std::make_unique<ObjectImage>(image.bytes);
-        case codegen::ImageFormat::SharedLibrary: return std::make_unique<LibraryImage>(image.bytes);
+        case codegen::ImageFormat::Object:
+            return std::make_unique<ObjectImage>(image.bytes);
+        case codegen::ImageFormat::SharedLibrary:
+            return std::make_unique<LibraryImage>(image.bytes);
     }
     WEFT_CHECK(false, "unknown image format");
 }

@@ -1,5 +1,5 @@
-// Memory of a loaded object, in pages: code and jump stubs | constants and address slots | variables. All lie within 2 GB,
-// so that relative references always reach; functions of the host may be further away and are reached by stubs.
+// Memory of a loaded object, in pages: code and jump stubs | constants and address slots | variables. All lie within 2
+// GB, so that relative references always reach; functions of the host may be further away and are reached by stubs.
 #include "runtime/cpu/object_loader.h"
 
 #include <elf.h>
@@ -75,7 +75,8 @@ class Loader {
     }
 
     std::string_view contents(const Elf64_Shdr& section) const {
-        demand(section.sh_offset <= bytes_.size() && section.sh_size <= bytes_.size() - section.sh_offset, "section outside the file");
+        demand(section.sh_offset <= bytes_.size() && section.sh_size <= bytes_.size() - section.sh_offset,
+               "section outside the file");
         return bytes_.substr(section.sh_offset, section.sh_size);
     }
 
@@ -84,7 +85,8 @@ class Loader {
     void read_header() {
         const auto header = read<Elf64_Ehdr>(0);
         demand(std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0, "no ELF file");
-        demand(header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB, "not 64-bit little-endian");
+        demand(header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB,
+               "not 64-bit little-endian");
         demand(header.e_type == ET_REL && header.e_machine == EM_X86_64, "not a relocatable x86-64 object");
         demand(header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shnum > 0, "no sections");
         for (uint64_t i = 0; i < header.e_shnum; ++i) {
@@ -228,14 +230,23 @@ class Loader {
         const auto addend = static_cast<uint64_t>(relocation.r_addend);
         uint64_t value = 0;
         switch (type) {
-            case R_X86_64_64: value = address(symbols_[index]) + addend; break;
-            case R_X86_64_PC64: value = address(symbols_[index]) + addend - at(place); break;
+            case R_X86_64_64:
+                value = address(symbols_[index]) + addend;
+                break;
+            case R_X86_64_PC64:
+                value = address(symbols_[index]) + addend - at(place);
+                break;
             case R_X86_64_PC32:
-            case R_X86_64_PLT32: value = callable(index) + addend - at(place); break;
+            case R_X86_64_PLT32:
+                value = callable(index) + addend - at(place);
+                break;
             case R_X86_64_GOTPCREL:
             case R_X86_64_GOTPCRELX:
-            case R_X86_64_REX_GOTPCRELX: value = slot(index) + addend - at(place); break;
-            default: malformed("relocation of unsupported kind " + std::to_string(type));
+            case R_X86_64_REX_GOTPCRELX:
+                value = slot(index) + addend - at(place);
+                break;
+            default:
+                malformed("relocation of unsupported kind " + std::to_string(type));
         }
         if (width == 8) {
             std::memcpy(memory_ + place, &value, 8);

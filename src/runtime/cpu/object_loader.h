@@ -1,5 +1,6 @@
-// Loads relocatable x86-64 ELF objects into executable memory: sections mapped writable, relocated, then write-protected.
-// Needs no LLVM. Any malformed object gives an InternalError, never a crash: the bytes may come from a damaged cache.
+// Loads relocatable x86-64 ELF objects into executable memory: sections mapped writable, relocated, then
+// write-protected. Needs no LLVM. Any malformed object gives an InternalError, never a crash: the bytes may come from a
+// damaged cache.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Workers sleep until a loop is posted; each then takes ranges of it by an atomic counter, as the caller does. A loop is a
-// record on the caller's stack, listed while it has ranges left: that is what lets loops nest and run side by side. A
-// caller whose ranges are all taken waits for the workers still inside its loop, and only for those.
+// Workers sleep until a loop is posted; each then takes ranges of it by an atomic counter, as the caller does. A loop
+// is a record on the caller's stack, listed while it has ranges left: that is what lets loops nest and run side by
+// side. A caller whose ranges are all taken waits for the workers still inside its loop, and only for those.
 #include "runtime/cpu/thread_pool.h"
 
 #include <pthread.h>
@@ -24,8 +24,8 @@ struct Loop {
     const void* context = nullptr;
     int64_t n = 0;
     int64_t grain = 1;
-    int limit = 1;        // threads that may take part
-    int inside = 0;       // threads that do; guarded by the pool's mutex
+    int limit = 1;   // threads that may take part
+    int inside = 0;  // threads that do; guarded by the pool's mutex
     std::atomic<int64_t> next = 0;
     std::atomic<bool> failed = false;
     std::exception_ptr error;  // written by the one that sets `failed`
@@ -185,7 +185,8 @@ void ThreadPool::run(int64_t n, int64_t grain, Chunk chunk, const void* context)
     const int64_t threads = state_->threads;
     if (grain <= 0) grain = std::max<int64_t>(1, n / (threads * 4));
     if (threads == 1 || n <= grain) {
-        for (int64_t begin = 0; begin < n; begin += std::min(grain, n - begin)) chunk(context, begin, begin + std::min(grain, n - begin));
+        for (int64_t begin = 0; begin < n; begin += std::min(grain, n - begin))
+            chunk(context, begin, begin + std::min(grain, n - begin));
         return;
     }
     state_->run(n, grain, chunk, context);

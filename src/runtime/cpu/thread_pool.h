@@ -1,5 +1,6 @@
 // The threads that run CPU launches: parallel loops over [0, n), chunks handed out by an atomic counter.
-// Loops may nest and come from several threads at once; after a fork the child makes workers of its own when it needs them.
+// Loops may nest and come from several threads at once; after a fork the child makes workers of its own when it needs
+// them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,9 @@ class ThreadPool {
     // order. The first exception of a body is rethrown here; ranges not begun by then are skipped.
     template <typename Body>
     void parallel_for(int64_t n, int64_t grain, const Body& body) {
-        run(n, grain, [](const void* context, int64_t begin, int64_t end) { (*static_cast<const Body*>(context))(begin, end); },
+        run(
+            n, grain,
+            [](const void* context, int64_t begin, int64_t end) { (*static_cast<const Body*>(context))(begin, end); },
             &body);
     }
     using Chunk = void (*)(const void* context, int64_t begin, int64_t end);
