@@ -1,0 +1,124 @@
+// _core.Array, the base of the package's `array`: memory, views, copies and fills. What Python programs see of arrays
+// (construction from data, indexing, operators) is in python/warp/arrays.py.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "base/error.h"
+#include "bind/exports.h"
+#include "bind/values.h"
+#include "ir/layout.h"
+#include "runtime/array.h"
+#include "runtime/copy.h"
+#include "runtime/runtime.h"
+
+namespace nb = nanobind;
+
+namespace weft::bind {
+namespace {
+
+using runtime::Array;
+using Extents = std::vector<int64_t>;
+
+// Keeps a Python object alive from C++; may be dropped by any thread.
+std::shared_ptr<void> keep_alive(nb::object owner) {
+    if (owner.is_none()) return nullptr;
+    PyObject* object = owner.release().ptr();
+    return {object, [](void* p) {
+                if (Py_IsInitialized() == 0) return;
+                const nb::gil_scoped_acquire gil;
+                Py_DECREF(static_cast<PyObject*>(p));
+            }};
+}
+
+nb::tuple to_tuple(std::span<const int64_t> numbers) {
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
+    for (size_t i = 0; i < numbers.size(); ++i) {
+        PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
+    }
+    return nb::steal<nb::tuple>(tuple);
+}
+
+Array borrowed(ir::Type element, const Extents& shape, const Extents& strides, uintptr_t address, int64_t bytes,
+               runtime::Device& device, nb::object owner) {
+    auto* data = reinterpret_cast<std::byte*>(address);
+    // What the elements span, whatever the owner says: writes are compared by address.
+    Array probe(element, shape, strides, data, nullptr);
+    const auto [begin, end] = probe.extent();
+    auto storage = runtime::Storage::borrow(device, const_cast<std::byte*>(begin), std::max<int64_t>(bytes, end - begin),
+                                            keep_alive(std::move(owner)));
+    return {element, shape, strides, data, std::move(storage)};
+}
+
+}  // namespace
+
+void export_arrays(nb::module_& m) {
+    nb::class_<Array>(m, "Array", nb::is_weak_referenceable(), "A strided view of a device's memory.")
+        // An annotation: no memory.
+        .def("__init__", [](Array* self) { new (self) Array(); })
+        .def("__init__",
+             [](Array* self, ir::Type element, const Extents& shape, runtime::Device& device, bool zeroed) {
+                 new (self) Array(element, shape, device, zeroed);
+             })
+        .def("__init__",
+             [](Array* self, ir::Type element, const Extents& shape, const Extents& strides, uintptr_t address,
+                int64_t bytes, runtime::Device& device, nb::object owner) {
+                 new (self) Array(borrowed(element, shape, strides, address, bytes, device, std::move(owner)));
+             },
+             nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+        .def("__init__",
+             [](Array* self, const Array& base, ir::Type element, int64_t offset, const Extents& shape,
+                const Extents& strides) {
+                 new (self) Array(element, shape, strides, base.data() + offset, base.storage());
+             })
+        .def_prop_ro("_has_memory", [](const Array& a) { return a.storage() != nullptr; })
+        .def_prop_ro("_element", &Array::element)
+        .def_prop_ro("_shape", [](const Array& a) { return to_tuple(a.shape()); })
+        .def_prop_ro("_strides", [](const Array& a) { return to_tuple(a.strides()); })
+        .def_prop_ro("ndim", &Array::ndim)
+        .def_prop_ro("size", &Array::size)
+        .def_prop_ro("ptr",
+                     [](const Array& a) -> nb::object {
+                         if (a.data() == nullptr) return nb::none();
+                         return nb::int_(reinterpret_cast<uintptr_t>(a.data()));
+                     })
+        .def_prop_ro("capacity", [](const Array& a) { return a.storage() ? a.storage()->bytes() : int64_t{0}; })
+        .def_prop_ro("is_contiguous", &Array::is_contiguous)
+        .def_prop_ro("_device", [](const Array& a) -> runtime::Device* { return a.storage() ? &a.device() : nullptr; },
+                     nb::rv_policy::reference)
+        .def_prop_rw("_grad", [](const Array& a) { return a.gradient(); },
+                     [](Array& a, std::shared_ptr<Array> grad) { a.set_gradient(std::move(grad)); },
+                     nb::arg().none())
+        .def("_touch", &Array::written, "Records that the content may have changed.")
+        .def("_watch", [](const Array& a) { return a.storage() ? a.storage()->watch() : uint64_t{0}; })
+        .def("_changed_since",
+             [](const Array& a, uint64_t version) {
+                 if (a.storage() == nullptr) return false;
+                 const auto [begin, end] = a.extent();
+                 return a.storage()->changed_since(version, begin, end);
+             })
+        .def("_zero",
+             [](const Array& a) {
+                 const nb::gil_scoped_release release;
+                 runtime::fill_zero(a);
+             })
+        .def("_fill",
+             [](const Array& a, const ValueObject& value) {
+                 if (static_cast<int64_t>(value.size()) != ir::size_of(a.element())) {
+                     throw UserError(ErrorKind::Type, "the value has another type than the array's elements");
+                 }
+                 const nb::gil_scoped_release release;
+                 runtime::fill(a, value.data());
+             })
+        .def("_copy_from",
+             [](const Array& to, const Array& from) {
+                 const nb::gil_scoped_release release;
+                 runtime::copy(to, from);
+             })
+        .def("_read_element", [](const Array& a, int64_t offset, ValueObject& to) {
+            std::memcpy(to.data(), a.data() + offset, to.size());
+        });
+}
+
+}  // namespace weft::bind

@@ -1,0 +1,18 @@
+// The extension module warp._core: the C++ core as Python sees it.
+#include "bind/exports.h"
+
+NB_MODULE(_core, m) {
+    using namespace weft::bind;
+    m.doc() = "The core of Weft: types, arrays, kernels, launches.";
+    nanobind::set_leak_warnings(false);  // kernels and functions of modules live as long as the process
+    export_errors(m);
+    export_types(m);
+    export_values(m);
+    export_devices(m);
+    export_arrays(m);
+    export_functions(m);
+    export_builtins(m);
+    export_kernels(m);
+    export_launch(m);
+    export_runtime(m);
+}

@@ -1,0 +1,141 @@
+#include "bind/kernels.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "base/error.h"
+#include "bind/exports.h"
+#include "bind/objects.h"
+#include "codegen/compile.h"
+#include "ir/text.h"
+#include "runtime/runtime.h"
+
+namespace nb = nanobind;
+
+namespace weft::bind {
+namespace {
+
+using runtime::Code;
+using runtime::KernelInstance;
+
+nb::list stage_list(const std::vector<codegen::StageTime>& times) {
+    nb::list list;
+    for (const codegen::StageTime& time : times) list.append(nb::make_tuple(time.stage, time.milliseconds));
+    return list;
+}
+
+// With the GIL released: lowers, and asks for the compile of one direction.
+Code& code_of(runtime::Kernel& kernel, const std::vector<ir::Type>& types, bool adjoint) {
+    KernelInstance& instance = kernel.instance(types);
+    return adjoint ? instance.adjoint() : instance.forward();
+}
+
+}  // namespace
+
+runtime::Kernel& kernel_of(nb::handle object) {
+    auto& self = *nb::inst_ptr<KernelObject>(object);
+    if (self.kernel == nullptr) {
+        const nb::object function = object.attr("_definition")();
+        const auto& source = nb::cast<const FunctionObject&>(function).source;
+        if (self.kernel == nullptr) self.kernel = std::make_unique<runtime::Kernel>(self.name, source, self.options);
+    }
+    return *self.kernel;
+}
+
+void export_kernels(nb::module_& m) {
+    nb::class_<KernelObject>(m, "Kernel", nb::is_weak_referenceable(), "A kernel: its source, and what was made of it.")
+        .def("__init__",
+             [](KernelObject* self, const std::string& name, const nb::object& defaults) {
+                 new (self) KernelObject{name, {}, defaults, nullptr};
+             },
+             nb::arg("name"), nb::arg("defaults").none())
+        .def(
+            "_configure",
+            [](KernelObject& self, bool enable_backward, int max_unroll, bool assertions, bool fast_math, bool contract,
+               int optimize, bool line_info, const std::string& backend) {
+                self.options = {enable_backward, max_unroll, assertions, backend,
+                                {fast_math, contract, optimize, line_info}};
+            },
+            nb::kw_only(), nb::arg("enable_backward") = true, nb::arg("max_unroll") = 16,
+            nb::arg("assertions") = false, nb::arg("fast_math") = false, nb::arg("contract") = false,
+            nb::arg("optimize") = 2, nb::arg("line_info") = false, nb::arg("backend") = "",
+            "To be called by _definition(), before the kernel is made.")
+        .def_prop_ro("_name", [](const KernelObject& k) { return k.name; })
+        .def_prop_ro("_enable_backward", [](const KernelObject& k) { return k.options.enable_backward; })
+        .def("_signature",
+             [](nb::handle self) {
+                 nb::list list;
+                 for (const frontend::ParameterInfo& parameter : kernel_of(self).signature()) {
+                     const bool exact = parameter.type.is_exact();
+                     list.append(nb::make_tuple(parameter.name, exact ? nb::cast(parameter.type.exact) : nb::none(),
+                                                parameter.type.str()));
+                 }
+                 return list;
+             })
+        .def(
+            "_load",
+            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint, bool wait) {
+                runtime::Kernel& kernel = kernel_of(self);
+                const nb::gil_scoped_release release;
+                Code& code = code_of(kernel, types, adjoint);
+                if (wait) code.wait();
+            },
+            nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false, nb::arg("wait") = true)
+        .def(
+            "_times",
+            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint) {
+                runtime::Kernel& kernel = kernel_of(self);
+                double lower = 0;
+                std::shared_ptr<runtime::LoadedKernel> loaded;
+                {
+                    const nb::gil_scoped_release release;
+                    lower = kernel.instance(types).lower_milliseconds();
+                    Code& code = code_of(kernel, types, adjoint);
+                    code.wait();
+                    loaded = code.loaded();
+                }
+                nb::list list = stage_list(loaded->times());
+                list.insert(0, nb::make_tuple("lower", lower));
+                return nb::make_tuple(list, loaded->from_cache());
+            },
+            nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
+            "Milliseconds a stage, and whether the code came from the cache.")
+        .def(
+            "_dump",
+            [](nb::handle self, const std::string& kind, const std::vector<ir::Type>& types, bool adjoint) {
+                runtime::Kernel& kernel = kernel_of(self);
+                const nb::gil_scoped_release release;
+                const ir::Module& module = code_of(kernel, types, adjoint).module();
+                if (kind == "source-ir") return ir::print(module);
+                codegen::Backend& backend = codegen::backend(kernel.options().backend.empty()
+                                                                 ? codegen::backends().front().name
+                                                                 : kernel.options().backend)
+                                                .open();
+                return codegen::dump(module, backend, kernel.options().codegen, kind);
+            },
+            nb::arg("kind"), nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false)
+        .def(
+            "_access",
+            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint) {
+                runtime::Kernel& kernel = kernel_of(self);
+                std::vector<std::pair<bool, bool>> access;
+                {
+                    const nb::gil_scoped_release release;
+                    for (const runtime::Parameter& parameter : code_of(kernel, types, adjoint).parameters()) {
+                        access.emplace_back(parameter.access.read, parameter.access.write);
+                    }
+                }
+                nb::list list;
+                for (const auto& [read, write] : access) list.append(nb::make_tuple(read, write));
+                return list;
+            },
+            nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
+            "(read, written) for the arrays of each parameter.");
+    m.def("dump_kinds", [](const std::string& name) {
+        std::vector<std::string> kinds = {"source-ir", "ir"};
+        for (const std::string& kind : codegen::backend(name).open().dump_kinds()) kinds.push_back(kind);
+        return kinds;
+    });
+}
+
+}  // namespace weft::bind

@@ -1,0 +1,333 @@
+// launch(), as the package exports it, and the launch of adjoints. A plain C function with vectorcall: the way from Python
+// to the kernel is what a launch costs.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "bind/errors.h"
+#include "bind/exports.h"
+#include "bind/kernels.h"
+#include "bind/pack.h"
+#include "runtime/launch.h"
+#include "runtime/runtime.h"
+
+namespace nb = nanobind;
+
+namespace weft::bind {
+namespace {
+
+using codegen::LaunchShape;
+using runtime::Code;
+using runtime::KernelInstance;
+
+constexpr int kMaxLaunchDims = 4;
+
+// The active tape, or null.
+PyObject* g_tape = nullptr;
+
+LaunchShape read_shape(PyObject* dim) {
+    LaunchShape shape;
+    const auto extent = [](PyObject* number) {
+        const nb::object index = nb::steal(PyNumber_Index(number));
+        if (!index.is_valid()) throw nb::python_error();
+        const long long value = PyLong_AsLongLong(index.ptr());
+        if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+        return static_cast<int64_t>(value);
+    };
+    if (PyLong_Check(dim)) {
+        shape.dims[0] = extent(dim);
+        return shape;
+    }
+    const bool sequence = PySequence_Check(dim) != 0 && PyUnicode_Check(dim) == 0 && PyObject_Size(dim) >= 0;
+    if (!sequence) {
+        PyErr_Clear();
+        shape.dims[0] = extent(dim);
+        return shape;
+    }
+    const nb::object items = nb::steal(PySequence_Fast(dim, "the launch's dim must be an int or a sequence of ints"));
+    if (!items.is_valid()) throw nb::python_error();
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
+    if (count > kMaxLaunchDims) {
+        throw UserError(ErrorKind::Launch, "a launch has at most 4 dimensions, found " + std::to_string(count));
+    }
+    shape.ndim = count == 0 ? 1 : static_cast<int32_t>(count);
+    for (Py_ssize_t i = 0; i < count; ++i) shape.dims[i] = extent(PySequence_Fast_GET_ITEM(items.ptr(), i));
+    return shape;
+}
+
+// The arguments of one launch: inputs, then outputs, then defaults.
+class Arguments {
+  public:
+    Arguments(PyObject* inputs, PyObject* outputs) {
+        for (PyObject* given : {inputs, outputs}) {
+            if (given == nullptr || given == Py_None) continue;
+            if (PyDict_Check(given)) throw UserError(ErrorKind::Launch, "arguments are given by position, not by name");
+            nb::object fast = nb::steal(PySequence_Fast(given, "inputs and outputs must be sequences"));
+            if (!fast.is_valid()) throw nb::python_error();
+            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.ptr()); ++i) {
+                add(PySequence_Fast_GET_ITEM(fast.ptr(), i));
+            }
+            holders_[holder_count_++] = std::move(fast);
+        }
+    }
+    void add(PyObject* argument) {
+        if (count_ < kInline) {
+            inline_[count_] = argument;
+        } else {
+            if (more_.empty()) more_.assign(inline_.begin(), inline_.end());
+            more_.push_back(argument);
+        }
+        ++count_;
+    }
+    size_t count() const { return count_; }
+    PyObject* operator[](size_t i) const { return count_ <= kInline ? inline_[i] : more_[i]; }
+
+    nb::tuple tuple() const {
+        PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(count_));
+        for (size_t i = 0; i < count_; ++i) {
+            PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), nb::borrow((*this)[i]).release().ptr());
+        }
+        return nb::steal<nb::tuple>(out);
+    }
+
+  private:
+    static constexpr size_t kInline = 16;
+    std::array<PyObject*, kInline> inline_{};
+    std::vector<PyObject*> more_;
+    size_t count_ = 0;
+    std::array<nb::object, 2> holders_;
+    size_t holder_count_ = 0;
+};
+
+// Adds the defaults of the last parameters where arguments are missing.
+void complete(Arguments& arguments, const KernelObject& kernel, size_t wanted) {
+    if (arguments.count() < wanted && !kernel.defaults.is_none()) {
+        const size_t defaults = nb::len(kernel.defaults);
+        for (size_t i = arguments.count(); i < wanted && i + defaults >= wanted; ++i) {
+            arguments.add(PyTuple_GET_ITEM(kernel.defaults.ptr(), static_cast<Py_ssize_t>(i + defaults - wanted)));
+        }
+    }
+    if (arguments.count() != wanted) {
+        throw UserError(ErrorKind::Launch, "kernel '" + kernel.name + "' takes " + std::to_string(wanted) +
+                                               (wanted == 1 ? " argument, " : " arguments, ") +
+                                               std::to_string(arguments.count()) + " given");
+    }
+}
+
+KernelInstance& generic_instance(runtime::Kernel& kernel, const Arguments& arguments) {
+    std::vector<ir::Type> types;
+    const auto& signature = kernel.signature();
+    builtins::Matches matches;
+    for (size_t i = 0; i < signature.size(); ++i) {
+        const frontend::ParameterInfo& parameter = signature[i];
+        if (parameter.type.is_exact()) {
+            types.push_back(parameter.type.exact);
+            continue;
+        }
+        const ir::Type type = type_of_argument(arguments[i]);
+        if (!type || !builtins::match(parameter.type, type, matches)) {
+            throw UserError(ErrorKind::Launch,
+                            "kernel '" + kernel.name() + "', argument '" + parameter.name + "': expected " +
+                                parameter.type.str() + ", found " +
+                                (type ? builtins::user_name(type) : std::string("'") + class_name(arguments[i]) + "'"));
+        }
+        types.push_back(type);
+    }
+    const nb::gil_scoped_release release;
+    return kernel.instance(types);
+}
+
+KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments) {
+    const KernelObject& object = *nb::inst_ptr<KernelObject>(kernel_object);
+    runtime::Kernel& kernel = kernel_of(kernel_object);
+    if (KernelInstance* single = kernel.single()) {
+        complete(arguments, object, single->forward().parameters().size());
+        return *single;
+    }
+    complete(arguments, object, kernel.signature().size());
+    if (kernel.is_generic()) return generic_instance(kernel, arguments);
+    const nb::gil_scoped_release release;
+    return kernel.instance({});
+}
+
+void run_without_gil(Code& code, const ArgumentBlock& block, const LaunchShape& shape) {
+    {
+        const nb::gil_scoped_release release;
+        runtime::run(code, block.data(), shape);
+    }
+    block.mark_written();
+}
+
+void launch_forward(nb::handle kernel, Arguments& arguments, const LaunchShape& shape, runtime::Device& device) {
+    KernelInstance& instance = instance_of(kernel, arguments);
+    Code& code = instance.forward();
+    ArgumentBlock block(instance.name(), code.block_bytes());
+    const auto& parameters = code.parameters();
+    for (size_t i = 0; i < parameters.size(); ++i) block.pack(arguments[i], parameters[i], device);
+    run_without_gil(code, block, shape);
+}
+
+// The gradient that goes with an argument: its own, where it is an array; the argument itself makes those of structs.
+nb::object own_gradient(PyObject* argument) {
+    if (const runtime::Array* array = as_array(argument)) {
+        return array->gradient() ? nb::handle(argument).attr("_grad") : nb::object(nb::none());
+    }
+    return nb::hasattr(argument, "_gradient") ? nb::borrow(argument) : nb::object(nb::none());
+}
+
+// `gradients`: for each argument the gradient to use, or null: each one's own.
+void launch_adjoint(nb::handle kernel, Arguments& arguments, PyObject* gradients, const LaunchShape& shape,
+                    runtime::Device& device) {
+    KernelInstance& instance = instance_of(kernel, arguments);
+    Code* code = nullptr;
+    {
+        const nb::gil_scoped_release release;
+        code = &instance.adjoint();
+    }
+    ArgumentBlock block(instance.name(), code->block_bytes());
+    const auto& parameters = code->parameters();
+    const size_t own = arguments.count();
+    for (size_t i = 0; i < own; ++i) block.pack(arguments[i], parameters[i], device);
+    for (size_t i = own; i < parameters.size(); ++i) {
+        const auto of = static_cast<size_t>(instance.gradient_parameters()[i - own]);
+        nb::object gradient;
+        if (gradients != nullptr && static_cast<Py_ssize_t>(of) < PyTuple_GET_SIZE(gradients)) {
+            gradient = nb::borrow(PyTuple_GET_ITEM(gradients, static_cast<Py_ssize_t>(of)));
+        }
+        if (!gradient.is_valid() || gradient.is_none()) gradient = own_gradient(arguments[of]);
+        runtime::Parameter parameter = parameters[i];
+        parameter.name = "gradient of " + parameters[of].name;
+        block.pack_gradient(gradient.ptr(), parameter, device);
+    }
+    run_without_gil(*code, block, shape);
+}
+
+runtime::Device& device_of(PyObject* device) {
+    if (device == nullptr || device == Py_None) return runtime::Runtime::get().default_device();
+    if (!nb::isinstance<runtime::Device>(nb::handle(device))) {
+        const nb::object resolved = nb::handle(hooks().resolve_device)(nb::handle(device));
+        return nb::cast<runtime::Device&>(resolved);
+    }
+    return nb::cast<runtime::Device&>(nb::handle(device));
+}
+
+// ---- the C function ----
+
+constexpr std::array kNames = {"kernel", "dim",     "inputs",      "outputs",    "adj_inputs", "adj_outputs", "device",
+                               "stream", "adjoint", "record_tape", "record_cmd", "max_blocks", "block_dim"};
+enum Name { Kernel, Dim, Inputs, Outputs, AdjInputs, AdjOutputs, DeviceName, Stream, Adjoint, RecordTape, RecordCmd,
+            MaxBlocks, BlockDim };
+using Values = std::array<PyObject*, kNames.size()>;
+
+bool read_values(Values& values, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    static const auto names = [] {
+        std::array<PyObject*, kNames.size()> interned{};
+        for (size_t i = 0; i < kNames.size(); ++i) interned[i] = PyUnicode_InternFromString(kNames[i]);
+        return interned;
+    }();
+    if (count > static_cast<Py_ssize_t>(kNames.size())) {
+        PyErr_SetString(PyExc_TypeError, "launch() takes at most 13 positional arguments");
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = args[i];
+    const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+    for (Py_ssize_t i = 0; i < named; ++i) {
+        PyObject* keyword = PyTuple_GET_ITEM(keywords, i);
+        size_t index = 0;
+        while (index < names.size() && names[index] != keyword) ++index;
+        if (index == names.size()) {
+            index = 0;
+            while (index < names.size() && PyUnicode_Compare(names[index], keyword) != 0) ++index;
+        }
+        if (index == names.size()) {
+            PyErr_Format(PyExc_TypeError, "launch() got an unexpected keyword argument '%U'", keyword);
+            return false;
+        }
+        if (values[index] != nullptr) {
+            PyErr_Format(PyExc_TypeError, "launch() got multiple values for argument '%U'", keyword);
+            return false;
+        }
+        values[index] = args[count + i];
+    }
+    for (const Name required : {Kernel, Dim}) {
+        if (values[required] == nullptr) {
+            PyErr_Format(PyExc_TypeError, "launch() missing required argument: '%s'", kNames[required]);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool truth(PyObject* value, bool otherwise) { return value == nullptr ? otherwise : PyObject_IsTrue(value) == 1; }
+
+nb::object launch_with(const Values& values) {
+    const nb::handle kernel(values[Kernel]);
+    if (!nb::isinstance<KernelObject>(kernel)) {
+        throw UserError(ErrorKind::Launch, std::string("only a function decorated with @wp.kernel can be launched, found '") +
+                                               class_name(values[Kernel]) + "'");
+    }
+    const LaunchShape shape = read_shape(values[Dim]);
+    runtime::Device& device = device_of(values[DeviceName]);
+    Arguments arguments(values[Inputs], values[Outputs]);
+    if (truth(values[RecordCmd], false)) {
+        const nb::object none = nb::none();
+        return nb::handle(hooks().record_command)(kernel, nb::handle(values[Dim]), arguments.tuple(),
+                                                  values[DeviceName] == nullptr ? none : nb::borrow(values[DeviceName]));
+    }
+    if (truth(values[Adjoint], false)) {
+        const nb::tuple gradients = Arguments(values[AdjInputs], values[AdjOutputs]).tuple();
+        launch_adjoint(kernel, arguments, gradients.ptr(), shape, device);
+        return nb::none();
+    }
+    launch_forward(kernel, arguments, shape, device);
+    if (g_tape != nullptr && truth(values[RecordTape], true)) {
+        const nb::object tape = nb::borrow(g_tape);
+        nb::list dims;
+        for (int i = 0; i < shape.ndim; ++i) dims.append(shape.dims[i]);
+        tape.attr("_record_launch")(kernel, nb::tuple(dims), arguments.tuple(),
+                                    nb::cast(&device, nb::rv_policy::reference));
+    }
+    return nb::none();
+}
+
+PyObject* launch(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    Values values{};
+    if (!read_values(values, args, count, keywords)) return nullptr;
+    try {
+        return launch_with(values).release().ptr();
+    } catch (...) {
+        set_python_error(std::current_exception());
+        return nullptr;
+    }
+}
+
+PyMethodDef g_launch = {
+    "launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&launch)), METH_FASTCALL | METH_KEYWORDS,
+    "launch(kernel, dim, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, stream=None, adjoint=False, "
+    "record_tape=True, record_cmd=False, max_blocks=0, block_dim=256)\n--\n\n"
+    "Runs a kernel once for each item of `dim` (an int, or up to four of them).\n\n"
+    "`inputs` and `outputs`, in this order, are the kernel's arguments. With `adjoint=True` its adjoint runs instead, on\n"
+    "the gradients of the arguments (or `adj_inputs`, `adj_outputs`). `record_cmd=True` returns a Launch and runs nothing."};
+
+}  // namespace
+
+void export_launch(nb::module_& m) {
+    nb::setattr(m, "launch", nb::steal(PyCFunction_NewEx(&g_launch, nullptr, m.attr("__name__").ptr())));
+    m.def(
+        "set_tape",
+        [](const nb::object& tape) {
+            Py_XDECREF(g_tape);
+            g_tape = tape.is_none() ? nullptr : nb::object(tape).release().ptr();
+        },
+        nb::arg("tape").none(), "The tape that records launches from now on.");
+    m.def("get_tape", [] { return g_tape == nullptr ? nb::object(nb::none()) : nb::borrow(g_tape); });
+    m.def("set_hooks", [](const nb::object& convert_array, const nb::object& resolve_device,
+                          const nb::object& record_command) {
+        hooks() = {nb::object(convert_array).release().ptr(), nb::object(resolve_device).release().ptr(),
+                   nb::object(record_command).release().ptr()};
+    });
+}
+
+}  // namespace weft::bind

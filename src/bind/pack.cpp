@@ -1,0 +1,135 @@
+#include "bind/pack.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "bind/instances.h"
+#include "bind/values.h"
+#include "builtins/pattern.h"
+#include "ir/layout.h"
+#include "runtime/device.h"
+
+namespace nb = nanobind;
+
+namespace weft::bind {
+namespace {
+
+using runtime::Array;
+using runtime::Parameter;
+
+std::string article(ir::Type type) {
+    if (type.is(ir::TypeKind::Array)) {
+        return "an array of " + builtins::user_name(type.target()) + " with " + std::to_string(type.ndim()) +
+               (type.ndim() == 1 ? " dimension" : " dimensions");
+    }
+    return builtins::user_name(type);
+}
+
+}  // namespace
+
+Hooks& hooks() {
+    static Hooks instance;
+    return instance;
+}
+
+const char* class_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
+
+Array* as_array(PyObject* object) { return instance<Array>(object); }
+
+ir::Type type_of_argument(PyObject* argument) {
+    if (PyBool_Check(argument)) return ir::boolean();
+    if (PyLong_CheckExact(argument)) return ir::i32();
+    if (PyFloat_CheckExact(argument)) return ir::f32();
+    if (const Array* array = instance<Array>(argument)) {
+        return array->element() ? ir::Type::array(array->element(), array->ndim()) : ir::Type();
+    }
+    if (const ValueObject* value = instance<ValueObject>(argument)) return value->type();
+    const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(argument)));
+    const nb::object found = nb::getattr(type, "_weft_type_", nb::none());
+    return nb::isinstance<ir::Type>(found) ? nb::cast<ir::Type>(found) : ir::Type();
+}
+
+ArgumentBlock::ArgumentBlock(const std::string& kernel, int64_t bytes) : kernel_(kernel), data_(inline_) {
+    if (bytes > kInline) {
+        heap_ = std::make_unique<std::byte[]>(static_cast<size_t>(bytes));
+        data_ = heap_.get();
+    }
+}
+
+void ArgumentBlock::refuse(PyObject* argument, const Parameter& parameter, const std::string& why) const {
+    std::string message = "kernel '" + kernel_ + "', argument '" + parameter.name + "': expected " +
+                          article(parameter.type) + ", found ";
+    const Array* array = instance<Array>(argument);
+    if (array != nullptr && array->element()) {
+        message += article(ir::Type::array(array->element(), array->ndim()));
+    } else {
+        message += std::string("'") + class_name(argument) + "'";
+    }
+    if (!why.empty()) message += " (" + why + ")";
+    throw UserError(ErrorKind::Launch, message);
+}
+
+void ArgumentBlock::pack(PyObject* argument, const Parameter& parameter, runtime::Device& device) {
+    if (parameter.type.is(ir::TypeKind::Array)) {
+        pack_array(argument, parameter, device);
+        return;
+    }
+    if (!pack_value(argument, parameter)) refuse(argument, parameter);
+    if (parameter.type.contains_array()) alive_.push_back(nb::borrow(argument));
+}
+
+void ArgumentBlock::pack_array(PyObject* argument, const Parameter& parameter, runtime::Device& device) {
+    std::byte* to = data_ + parameter.offset;
+    if (argument == Py_None) {
+        std::memset(to, 0, static_cast<size_t>(ir::size_of(parameter.type)));
+        return;
+    }
+    const Array* array = instance<Array>(argument);
+    nb::object converted;
+    if (array == nullptr && hooks().convert_array != nullptr) {
+        converted = nb::handle(hooks().convert_array)(nb::handle(argument), parameter.type.target(), parameter.type.ndim());
+        array = instance<Array>(converted.ptr());
+    }
+    if (array == nullptr || !array->element() || array->element() != parameter.type.target() ||
+        array->ndim() != parameter.type.ndim()) {
+        refuse(argument, parameter);
+    }
+    if (array->storage() == nullptr) refuse(argument, parameter, "an annotation has no memory");
+    if (&array->device() != &device) {
+        refuse(argument, parameter,
+               "the array is on device '" + array->device().alias() + "', the launch on '" + device.alias() + "'");
+    }
+    array->write_descriptor(to);
+    alive_.push_back(converted.is_valid() ? std::move(converted) : nb::borrow(argument));
+    if (parameter.access.write) written_.push_back(array);
+}
+
+bool ArgumentBlock::pack_value(PyObject* argument, const Parameter& parameter) {
+    try {
+        return write_value(argument, parameter.type, data_ + parameter.offset);
+    } catch (const UserError& error) {
+        throw UserError(ErrorKind::Launch,
+                        "kernel '" + kernel_ + "', argument '" + parameter.name + "': " + error.message());
+    }
+}
+
+void ArgumentBlock::pack_gradient(PyObject* argument, const Parameter& parameter, runtime::Device& device) {
+    std::memset(data_ + parameter.offset, 0, static_cast<size_t>(ir::size_of(parameter.type)));
+    if (argument == Py_None) return;
+    if (!parameter.type.is(ir::TypeKind::Array)) {
+        // A struct with arrays makes a struct of their gradients.
+        const nb::object gradient = nb::handle(argument).attr("_gradient")();
+        if (!pack_value(gradient.ptr(), parameter)) refuse(argument, parameter);
+        alive_.push_back(gradient);
+        return;
+    }
+    Parameter written = parameter;
+    written.access.write = true;
+    pack_array(argument, written, device);
+}
+
+void ArgumentBlock::mark_written() const {
+    for (const Array* array : written_) array->written();
+}
+
+}  // namespace weft::bind

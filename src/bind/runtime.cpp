@@ -1,0 +1,60 @@
+// Settings of the runtime: threads, the cache, backends.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/exports.h"
+#include "runtime/runtime.h"
+
+extern "C" const char* weft_version();
+
+namespace nb = nanobind;
+
+namespace weft::bind {
+
+void export_runtime(nb::module_& m) {
+    using runtime::DiskCache;
+    using runtime::Runtime;
+    m.attr("version") = weft_version();
+    m.def("cpu_threads", [] { return Runtime::get().pool().threads(); });
+    m.def("set_cpu_threads", [](int threads) { Runtime::get().pool().set_threads(threads); });
+    m.def("set_cache", [](const std::string& directory, bool enabled) {
+        Runtime::get().set_cache(directory.empty() ? DiskCache::default_directory() : directory, enabled);
+    });
+    m.def("cache_info", [] {
+        nb::dict out;
+        const auto cache = Runtime::get().cache();
+        out["directory"] = cache ? cache->directory() : std::string();
+        out["readable"] = cache && cache->readable();
+        out["writable"] = cache && cache->writable();
+        out["problem"] = cache ? cache->problem() : std::string("the cache is off");
+        return out;
+    });
+    m.def("cache_size", [] {
+        const auto cache = Runtime::get().cache();
+        return cache ? cache->size() : int64_t{0};
+    });
+    m.def("cache_list", [] {
+        nb::list out;
+        if (const auto cache = Runtime::get().cache()) {
+            for (const DiskCache::Entry& entry : cache->list()) {
+                out.append(nb::make_tuple(entry.key, entry.bytes, entry.modified));
+            }
+        }
+        return out;
+    });
+    m.def("cache_clear", [] {
+        const auto cache = Runtime::get().cache();
+        return cache ? cache->clear() : int64_t{0};
+    });
+    m.def("backends", [] {
+        nb::list out;
+        for (const codegen::BackendInfo& info : codegen::backends()) {
+            out.append(nb::make_tuple(info.name, info.target_key()));
+        }
+        return out;
+    });
+    m.def("wait_for_compiles", [] { Runtime::get().compiler().wait_idle(); }, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace weft::bind

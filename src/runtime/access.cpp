@@ -1,0 +1,107 @@
+#include "runtime/access.h"
+
+#include <set>
+#include <string>
+
+namespace weft::runtime {
+namespace {
+
+using ir::Op;
+using ir::Opcode;
+using ir::Value;
+
+// The parameter that an array, or a reference into one, comes from; -1: not known.
+int origin(const Value* value, const ir::Function& function) {
+    while (true) {
+        if (value->region == &function.body) return value->index;
+        if (value->op == nullptr) return -1;
+        switch (value->op->code) {
+            case Opcode::At:
+            case Opcode::Member:
+            case Opcode::MemberAt:
+            case Opcode::View:
+            case Opcode::Extract: value = value->op->operands[0]; break;
+            default: return -1;
+        }
+    }
+}
+
+class Analysis {
+  public:
+    Analysis(const ir::Module& module, const ir::Function& function)
+        : module_(module), function_(function), access_(function.parameters().size()) {}
+
+    std::vector<Access> run() {
+        ir::walk(function_.body, [&](const Op& op) { visit(op); });
+        return access_;
+    }
+
+  private:
+    void visit(const Op& op) {
+        switch (op.code) {
+            case Opcode::Load: mark(op.operands[0], {.read = true}); break;
+            case Opcode::Store: mark(op.operands[0], {.write = true}); break;
+            // An atomic whose old value nobody uses adds to memory without reading it, as far as derivatives go; a
+            // launch treats it as a write all the same.
+            case Opcode::Atomic: mark(op.operands[0], {.read = true, .write = true}); break;
+            case Opcode::Call: call(op); break;
+            case Opcode::Native:
+                for (const Value* operand : op.operands) {
+                    if (operand->type.contains_array()) mark(operand, {.read = true});
+                }
+                break;
+            default: break;
+        }
+    }
+
+    void call(const Op& op) {
+        const ir::Function* callee = module_.find(op.text);
+        const std::vector<Access> inner =
+            callee != nullptr ? parameter_access(module_, *callee)
+                              : std::vector<Access>(op.operands.size(), Access{.read = true, .write = true});
+        for (size_t i = 0; i < op.operands.size(); ++i) {
+            if (inner[i].read || inner[i].write) mark(op.operands[i], inner[i]);
+        }
+    }
+
+    void mark(const Value* value, Access access) {
+        const int parameter = origin(value, function_);
+        for (size_t i = 0; i < access_.size(); ++i) {
+            if (parameter >= 0 ? static_cast<int>(i) != parameter
+                               : !function_.parameters()[i]->type.contains_array()) {
+                continue;
+            }
+            access_[i].read |= access.read;
+            access_[i].write |= access.write;
+        }
+    }
+
+    const ir::Module& module_;
+    const ir::Function& function_;
+    std::vector<Access> access_;
+};
+
+bool contains(const ir::Module& module, const ir::Function& function, Opcode code, std::set<std::string>& seen) {
+    if (!seen.insert(function.name).second) return false;
+    bool found = false;
+    ir::walk(function.body, [&](const Op& op) {
+        if (op.code == code) found = true;
+        if (found || op.code != Opcode::Call) return;
+        const ir::Function* callee = module.find(op.text);
+        found = callee != nullptr && contains(module, *callee, code, seen);
+    });
+    return found;
+}
+
+}  // namespace
+
+std::vector<Access> parameter_access(const ir::Module& module, const ir::Function& function) {
+    return Analysis(module, function).run();
+}
+
+bool contains(const ir::Module& module, const ir::Function& function, ir::Opcode code) {
+    std::set<std::string> seen;
+    return contains(module, function, code, seen);
+}
+
+}  // namespace weft::runtime

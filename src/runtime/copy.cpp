@@ -1,0 +1,117 @@
+#include "runtime/copy.h"
+
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "ir/layout.h"
+
+namespace weft::runtime {
+namespace {
+
+struct Dimension {
+    int64_t extent;
+    int64_t to;
+    int64_t from;
+};
+
+// Dimensions that matter, neighbours merged where both sides run on without a gap.
+std::vector<Dimension> collapse(std::span<const int64_t> shape, std::span<const int64_t> to,
+                                std::span<const int64_t> from) {
+    std::vector<Dimension> dimensions;
+    for (size_t i = 0; i < shape.size(); ++i) {
+        if (shape[i] == 1) continue;
+        if (!dimensions.empty()) {
+            Dimension& outer = dimensions.back();
+            if (outer.to == shape[i] * to[i] && outer.from == shape[i] * from[i]) {
+                outer = {outer.extent * shape[i], to[i], from[i]};
+                continue;
+            }
+        }
+        dimensions.push_back({shape[i], to[i], from[i]});
+    }
+    return dimensions;
+}
+
+template <size_t kSize>
+void copy_row(std::byte* to, const std::byte* from, const Dimension& d) {
+    for (int64_t i = 0; i < d.extent; ++i) std::memcpy(to + i * d.to, from + i * d.from, kSize);
+}
+
+void copy_row(std::byte* to, const std::byte* from, const Dimension& d, int64_t size) {
+    if (d.to == size && d.from == size) {
+        std::memcpy(to, from, static_cast<size_t>(d.extent * size));
+        return;
+    }
+    switch (size) {
+        case 1: copy_row<1>(to, from, d); return;
+        case 2: copy_row<2>(to, from, d); return;
+        case 4: copy_row<4>(to, from, d); return;
+        case 8: copy_row<8>(to, from, d); return;
+        case 12: copy_row<12>(to, from, d); return;
+        case 16: copy_row<16>(to, from, d); return;
+        default:
+            for (int64_t i = 0; i < d.extent; ++i) {
+                std::memcpy(to + i * d.to, from + i * d.from, static_cast<size_t>(size));
+            }
+    }
+}
+
+void copy_dimensions(std::byte* to, const std::byte* from, std::span<const Dimension> dimensions, int64_t size) {
+    if (dimensions.empty()) {
+        std::memcpy(to, from, static_cast<size_t>(size));
+    } else if (dimensions.size() == 1) {
+        copy_row(to, from, dimensions[0], size);
+    } else {
+        const Dimension& d = dimensions[0];
+        for (int64_t i = 0; i < d.extent; ++i) {
+            copy_dimensions(to + i * d.to, from + i * d.from, dimensions.subspan(1), size);
+        }
+    }
+}
+
+bool overlap(const Array& a, const Array& b) {
+    const auto [a_begin, a_end] = a.extent();
+    const auto [b_begin, b_end] = b.extent();
+    return a_begin < b_end && b_begin < a_end;
+}
+
+}  // namespace
+
+void copy(const Array& to, const Array& from) {
+    const int64_t size = ir::size_of(to.element());
+    WEFT_CHECK(size == ir::size_of(from.element()), "elements of different sizes");
+    WEFT_CHECK(std::equal(to.shape().begin(), to.shape().end(), from.shape().begin(), from.shape().end()),
+               "arrays of different shapes");
+    if (to.size() == 0) return;
+    if (overlap(to, from)) {
+        const Array aside(from.element(), from.shape(), from.device(), false);
+        copy_dimensions(aside.data(), from.data(), collapse(from.shape(), aside.strides(), from.strides()), size);
+        copy_dimensions(to.data(), aside.data(), collapse(to.shape(), to.strides(), aside.strides()), size);
+    } else {
+        copy_dimensions(to.data(), from.data(), collapse(to.shape(), to.strides(), from.strides()), size);
+    }
+    to.written();
+}
+
+void fill(const Array& to, const std::byte* value) {
+    if (to.size() == 0) return;
+    const int64_t size = ir::size_of(to.element());
+    const std::array<int64_t, Array::kMaxDims> none{};
+    copy_dimensions(to.data(), value,
+                    collapse(to.shape(), to.strides(), {none.data(), static_cast<size_t>(to.ndim())}), size);
+    to.written();
+}
+
+void fill_zero(const Array& to) {
+    if (to.size() == 0) return;
+    if (to.is_contiguous()) {
+        std::memset(to.data(), 0, static_cast<size_t>(to.size() * ir::size_of(to.element())));
+        to.written();
+        return;
+    }
+    const std::vector<std::byte> zero(static_cast<size_t>(ir::size_of(to.element())));
+    fill(to, zero.data());
+}
+
+}  // namespace weft::runtime

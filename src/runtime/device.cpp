@@ -1,0 +1,82 @@
+// The list of devices, and the host's processor as one of them.
+#include "runtime/device.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+
+namespace weft::runtime {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+std::string processor_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with("model name")) {
+            const size_t colon = line.find(": ");
+            if (colon != std::string::npos) return line.substr(colon + 2);
+        }
+    }
+    return "CPU";
+}
+
+class HostDevice final : public Device {
+  public:
+    HostDevice() : Device("cpu", processor_name(), 0, {.host_memory = true, .synchronous = true}) {}
+
+    const std::string& backend() const override { return backend_; }
+
+    // The C library hands out large zeroed blocks as untouched pages, so the block is taken from calloc and aligned here:
+    // the address that calloc gave lies in front of the block.
+    void* allocate(int64_t bytes, bool zeroed) override {
+        if (bytes <= 0) return nullptr;
+        const size_t total = static_cast<size_t>(bytes) + kAlignment + sizeof(void*);
+        void* raw = zeroed ? std::calloc(1, total) : std::malloc(total);
+        if (raw == nullptr) throw std::bad_alloc();
+        const uintptr_t start = reinterpret_cast<uintptr_t>(raw) + sizeof(void*);
+        const uintptr_t aligned = (start + kAlignment - 1) / kAlignment * kAlignment;
+        reinterpret_cast<void**>(aligned)[-1] = raw;
+        return reinterpret_cast<void*>(aligned);
+    }
+
+    void release(void* memory, int64_t) noexcept override {
+        if (memory != nullptr) std::free(static_cast<void**>(memory)[-1]);
+    }
+
+    void synchronize() override {}
+
+    int64_t total_memory() const override { return pages(_SC_PHYS_PAGES); }
+    int64_t free_memory() const override { return pages(_SC_AVPHYS_PAGES); }
+
+  private:
+    static int64_t pages(int what) { return int64_t{sysconf(what)} * sysconf(_SC_PAGESIZE); }
+
+    std::string backend_;  // the default one
+};
+
+}  // namespace
+
+Device::Device(std::string alias, std::string description, int ordinal, Capabilities capabilities)
+    : alias_(std::move(alias)),
+      description_(std::move(description)),
+      ordinal_(ordinal),
+      capabilities_(capabilities) {}
+
+const std::vector<Device*>& devices() {
+    static HostDevice host;
+    static const std::vector<Device*> all = {&host};
+    return all;
+}
+
+Device* find_device(const std::string& alias) {
+    for (Device* device : devices()) {
+        if (device->alias() == alias) return device;
+    }
+    return nullptr;
+}
+
+}  // namespace weft::runtime

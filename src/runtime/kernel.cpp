@@ -1,0 +1,131 @@
+#include "runtime/kernel.h"
+
+#include <chrono>
+
+#include "ad/reverse.h"
+#include "base/error.h"
+#include "ir/builder.h"
+#include "ir/layout.h"
+#include "opt/opt.h"
+#include "runtime/runtime.h"
+
+namespace weft::runtime {
+
+std::unique_ptr<ir::Module> clone(const ir::Module& module) {
+    auto copy = std::make_unique<ir::Module>();
+    for (const auto& function : module.functions) {
+        ir::Function& target = copy->add(function->name, function->kind);
+        target.results = function->results;
+        target.adjoint = function->adjoint;
+        target.location = function->location;
+        ir::Builder builder(*copy, target);
+        builder.set_folding(false);
+        ir::ValueMap map;
+        for (ir::Value* parameter : function->parameters()) {
+            map[parameter] = builder.parameter(parameter->type, parameter->name);
+        }
+        ir::clone_into(builder, function->body, map);
+        builder.set_location(function->body.terminator()->location);
+        ir::clone_op(builder, *function->body.terminator(), map);
+    }
+    return copy;
+}
+
+// ---- code of one direction ----
+
+Code::Code(std::shared_ptr<const ir::Module> module, const std::string& kernel, const KernelOptions& options)
+    : module_(std::move(module)) {
+    const ir::Function* function = module_->find(kernel);
+    WEFT_CHECK(function != nullptr, "no kernel " + kernel);
+    const std::vector<int64_t> offsets = codegen::parameter_offsets(*function);
+    const std::vector<Access> access = parameter_access(*module_, *function);
+    for (size_t i = 0; i < access.size(); ++i) {
+        const ir::Value& value = *function->parameters()[i];
+        parameters_.push_back({value.name, value.type, offsets[i], access[i]});
+    }
+    block_bytes_ = offsets.back();
+    uses_thread_index_ = contains(*module_, *function, ir::Opcode::ThreadIndex);
+    has_assertions_ = contains(*module_, *function, ir::Opcode::Assert);
+    loaded_ = Runtime::get().compiler().request(module_, kernel, options.backend, options.codegen);
+}
+
+codegen::KernelEntry Code::wait() {
+    const codegen::KernelEntry entry = loaded_->wait();
+    entry_.store(entry, std::memory_order_release);
+    return entry;
+}
+
+// ---- instances ----
+
+KernelInstance::KernelInstance(std::string name, std::unique_ptr<ir::Module> module, const KernelOptions& options,
+                               double lower_milliseconds)
+    : name_(std::move(name)),
+      options_(options),
+      module_(std::move(module)),
+      forward_(std::make_unique<Code>(module_, name_, options_)),
+      lower_milliseconds_(lower_milliseconds) {}
+
+Code& KernelInstance::adjoint() {
+    const std::lock_guard lock(mutex_);
+    if (adjoint_ == nullptr) {
+        std::shared_ptr<ir::Module> module = clone(*module_);
+        const std::string adjoint = ad::add_adjoint(*module, name_);
+        opt::keep_reachable(*module, adjoint);
+        opt::dead_code(*module);
+        const ir::Function& kernel = *module_->find(name_);
+        std::vector<int> gradients;
+        for (size_t i = 0; i < kernel.parameters().size(); ++i) {
+            const ir::Type type = kernel.parameters()[i]->type;
+            if (type.contains_array() && type.is_differentiable()) gradients.push_back(static_cast<int>(i));
+        }
+        auto code = std::make_unique<Code>(module, adjoint, options_);
+        WEFT_CHECK(code->parameters().size() == kernel.parameters().size() + gradients.size(),
+                   "the adjoint's parameters are not as agreed");
+        gradient_parameters_ = std::move(gradients);
+        adjoint_ = std::move(code);
+    }
+    return *adjoint_;
+}
+
+Kernel::Kernel(std::string name, std::shared_ptr<const frontend::FunctionSource> source, KernelOptions options)
+    : name_(std::move(name)), source_(std::move(source)), options_(std::move(options)) {}
+
+const std::vector<frontend::ParameterInfo>& Kernel::signature() {
+    const std::lock_guard lock(mutex_);
+    if (!has_signature_) {
+        signature_ = frontend::signature(*source_);
+        for (const frontend::ParameterInfo& parameter : signature_) generic_ |= !parameter.type.is_exact();
+        has_signature_ = true;
+    }
+    return signature_;
+}
+
+bool Kernel::is_generic() {
+    signature();
+    return generic_;
+}
+
+KernelInstance& Kernel::instance(std::span<const ir::Type> types) {
+    const std::lock_guard lock(mutex_);
+    const bool generic = is_generic();
+    std::vector<const void*> key;
+    if (generic) {
+        for (const ir::Type type : types) key.push_back(type.identity());
+    }
+    std::unique_ptr<KernelInstance>& slot = instances_[key];
+    if (slot == nullptr) {
+        const auto start = std::chrono::steady_clock::now();
+        frontend::LoweringOptions lowering;
+        lowering.max_unroll = options_.max_unroll;
+        lowering.assertions = options_.assertions;
+        lowering.kernel_name = name_;
+        std::unique_ptr<ir::Module> module =
+            frontend::lower_kernel(*source_, generic ? types : std::span<const ir::Type>{}, lowering);
+        const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+        slot = std::make_unique<KernelInstance>(name_, std::move(module), options_, elapsed.count());
+        if (!generic) single_.store(slot.get(), std::memory_order_release);
+    }
+    return *slot;
+}
+
+}  // namespace weft::runtime

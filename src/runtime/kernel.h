@@ -1,0 +1,125 @@
+// A user's kernel: its source, the instances lowered from it (one for each set of argument types), and the compiled code
+// of each, forward and adjoint. Lowering and compiling happen on demand; what failed leaves nothing behind.
+// Not here: packing arguments (bind) and running (launch.h).
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/backend.h"
+#include "frontend/lower.h"
+#include "ir/ir.h"
+#include "runtime/access.h"
+#include "runtime/compiler.h"
+
+namespace weft::runtime {
+
+struct KernelOptions {
+    bool enable_backward = true;
+    int max_unroll = 16;
+    bool assertions = false;
+    std::string backend;  // "": the device's
+    codegen::Options codegen;
+};
+
+struct Parameter {
+    std::string name;
+    ir::Type type;
+    int64_t offset = 0;  // in the argument block
+    Access access;
+};
+
+// Code for one direction: how arguments are laid out, and the entry once it is compiled.
+class Code {
+  public:
+    Code(std::shared_ptr<const ir::Module> module, const std::string& kernel, const KernelOptions& options);
+
+    const std::vector<Parameter>& parameters() const { return parameters_; }
+    int64_t block_bytes() const { return block_bytes_; }
+    bool uses_thread_index() const { return uses_thread_index_; }
+    bool has_assertions() const { return has_assertions_; }
+    const ir::Module& module() const { return *module_; }
+
+    // The entry if it is compiled, else null.
+    codegen::KernelEntry ready() const { return entry_.load(std::memory_order_acquire); }
+    // Waits for the compile; not to be called with the GIL held. Throws what the compile threw.
+    codegen::KernelEntry wait();
+    std::shared_ptr<LoadedKernel> loaded() const { return loaded_; }
+
+    // Nanoseconds an item, measured by launches; 0 while unknown.
+    std::atomic<float> item_cost{0};
+
+  private:
+    std::shared_ptr<const ir::Module> module_;
+    std::vector<Parameter> parameters_;
+    int64_t block_bytes_ = 0;
+    bool uses_thread_index_ = false;
+    bool has_assertions_ = false;
+    std::shared_ptr<LoadedKernel> loaded_;
+    std::atomic<codegen::KernelEntry> entry_{nullptr};
+};
+
+class KernelInstance {
+  public:
+    KernelInstance(std::string name, std::unique_ptr<ir::Module> module, const KernelOptions& options,
+                   double lower_milliseconds);
+
+    const std::string& name() const { return name_; }
+    const KernelOptions& options() const { return options_; }
+    Code& forward() { return *forward_; }
+    // Made on first use. Throws UserError (Gradient) where the derivative is refused.
+    Code& adjoint();
+    // Index of the parameter whose gradient each parameter of the adjoint beyond the kernel's own is, in order.
+    const std::vector<int>& gradient_parameters() const { return gradient_parameters_; }
+    double lower_milliseconds() const { return lower_milliseconds_; }
+    const ir::Module& module() const { return *module_; }
+
+  private:
+    std::string name_;
+    KernelOptions options_;
+    std::shared_ptr<const ir::Module> module_;
+    std::unique_ptr<Code> forward_;
+    std::recursive_mutex mutex_;
+    std::unique_ptr<Code> adjoint_;
+    std::vector<int> gradient_parameters_;
+    double lower_milliseconds_;
+};
+
+class Kernel {
+  public:
+    Kernel(std::string name, std::shared_ptr<const frontend::FunctionSource> source, KernelOptions options);
+
+    const std::string& name() const { return name_; }
+    const KernelOptions& options() const { return options_; }
+    const frontend::FunctionSource& source() const { return *source_; }
+    // The parameters as annotated. Throws UserError where one has no type.
+    const std::vector<frontend::ParameterInfo>& signature();
+    bool is_generic();
+
+    // The only instance of a kernel that is not generic, if it has been made, else null.
+    KernelInstance* single() const { return single_.load(std::memory_order_acquire); }
+    // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not to
+    // be called with the GIL held.
+    KernelInstance& instance(std::span<const ir::Type> types);
+
+  private:
+    std::string name_;
+    std::shared_ptr<const frontend::FunctionSource> source_;
+    KernelOptions options_;
+    std::recursive_mutex mutex_;
+    std::vector<frontend::ParameterInfo> signature_;
+    bool has_signature_ = false;
+    bool generic_ = false;
+    std::map<std::vector<const void*>, std::unique_ptr<KernelInstance>> instances_;
+    std::atomic<KernelInstance*> single_{nullptr};
+};
+
+// An independent copy.
+std::unique_ptr<ir::Module> clone(const ir::Module& module);
+
+}  // namespace weft::runtime

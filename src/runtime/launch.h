@@ -1,0 +1,20 @@
+// Runs compiled kernels on packed arguments. Needs neither Python nor its GIL.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "codegen/backend.h"
+#include "runtime/kernel.h"
+
+namespace weft::runtime {
+
+// All items of `shape`, in parallel where it pays; waits for the compile first. Throws what the compile threw, and
+// UserError (Runtime) where an assert of the kernel failed.
+void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape);
+
+// The number of items; throws UserError (Launch) for a negative extent, more than `max_dims`, an extent that thread
+// indices of 32 bits cannot hold where the code uses them, or a product beyond 64 bits.
+int64_t item_count(const Code& code, const codegen::LaunchShape& shape);
+
+}  // namespace weft::runtime

@@ -1,0 +1,37 @@
+// The one runtime of the process: what all launches share. Made on first use, never destroyed (threads may outlive main).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/cache.h"
+#include "runtime/compiler.h"
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/device.h"
+
+namespace weft::runtime {
+
+class Runtime {
+  public:
+    static Runtime& get();
+
+    ThreadPool& pool() { return pool_; }
+    Compiler& compiler();
+    // Null when there is no cache.
+    std::shared_ptr<DiskCache> cache() const { return cache_; }
+    // Another folder, or none (""): for kernels compiled from now on.
+    void set_cache(const std::string& directory, bool enabled);
+
+    Device& default_device() const { return *default_device_; }
+    void set_default_device(Device& device) { default_device_ = &device; }
+
+  private:
+    Runtime();
+
+    ThreadPool pool_;
+    std::shared_ptr<DiskCache> cache_;
+    std::shared_ptr<Compiler> compiler_;
+    Device* default_device_;
+};
+
+}  // namespace weft::runtime
