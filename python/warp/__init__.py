@@ -1,1 +1,101 @@
 """Weft: the Warp kernel framework on a compiler of its own."""
+
+from warp import _core, builtin_functions, config, constants, types, utils
+from warp.arrays import (
+    ARRAY_MAX_DIMS,
+    array,
+    array1d,
+    array2d,
+    array3d,
+    array4d,
+    clone,
+    copy,
+    empty,
+    empty_like,
+    from_dlpack,
+    from_numpy,
+    from_ptr,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    to_dlpack,
+    to_numpy,
+    zeros,
+    zeros_like,
+)
+from warp.config import DeterministicMode
+from warp.devices import (
+    Device,
+    ScopedDevice,
+    device_synchronize,
+    get_cuda_device,
+    get_cuda_device_count,
+    get_cuda_devices,
+    get_current_device,
+    get_device,
+    get_devices,
+    get_preferred_device,
+    is_cpu_available,
+    is_cuda_available,
+    is_device_available,
+    set_device,
+    synchronize,
+    synchronize_device,
+    synchronize_event,
+    synchronize_stream,
+)
+from warp.errors import (
+    WarpCodegenAttributeError,
+    WarpCodegenError,
+    WarpCodegenIndexError,
+    WarpCodegenKeyError,
+    WarpCodegenTypeError,
+    WarpCodegenValueError,
+    WarpCompileError,
+    WarpDeterminismError,
+    WarpError,
+    WarpGradientError,
+    WarpHardwareError,
+    WarpInternalError,
+    WarpLaunchError,
+    WarpNameError,
+    WarpRuntimeError,
+    WarpSyntaxError,
+    WarpUnsupportedError,
+)
+from warp.functions import Function, constant, func, func_grad, func_native, func_replay, static
+from warp.kernels import (
+    Kernel,
+    Module,
+    clear_kernel_cache,
+    force_load,
+    get_module,
+    get_module_options,
+    kernel,
+    load_module,
+    overload,
+    set_module_options,
+)
+from warp.launches import Launch, launch_tiled
+from warp.operators import add_operators
+from warp.structs import struct
+from warp.tape import Tape
+from warp.types import Float, Int, Scalar, dtype_from_numpy, dtype_to_numpy
+from warp.utils import ScopedTimer
+
+# Names made from tables: the builtins of the kernel language first, so that types keep theirs.
+globals().update(builtin_functions.make())
+globals().update(constants.CONSTANTS)
+globals().update(types.PREDECLARED)
+
+launch = _core.launch
+add_operators(array)
+
+LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40
+
+__version__ = config.version
+
+
+def init():
+    """Nothing needs it: kept for programs that call it."""

@@ -1,0 +1,55 @@
+"""Where a kernel's source is: each file is parsed once by Python's `ast`, and functions are found by their line."""
+
+import ast
+import linecache
+
+from warp import _core
+from warp.errors import WarpSyntaxError
+
+
+class _File:
+    """A parsed source file."""
+
+    def __init__(self, path, lines):
+        self.lines = lines
+        text = "".join(lines)
+        self.source = _core.SourceFile(path, text)
+        self.functions = {}
+        for node in ast.walk(ast.parse(text, path)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                self.functions[first, node.name] = node
+
+
+_files = {}
+
+
+def read_lines(function):
+    """The lines of the file that a function was defined in; WarpSyntaxError where there is no such file."""
+    code = function.__code__
+    if function.__name__ == "<lambda>":
+        raise WarpSyntaxError(f"a lambda cannot be compiled: use def ({code.co_filename}, line {code.co_firstlineno})")
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise WarpSyntaxError(
+            f"the source of '{function.__qualname__}' is not available ({code.co_filename}): kernels and functions must be "
+            "defined in a file or a notebook's cell"
+        )
+    return lines
+
+
+def locate(function, lines):
+    """The source file and the syntax tree of a function, from the lines that read_lines() gave."""
+    code = function.__code__
+    file = _files.get(code.co_filename)
+    # A file that changed, or a module that was loaded anew, has other lines.
+    if file is None or (file.lines is not lines and file.lines != lines):
+        file = _files[code.co_filename] = _File(code.co_filename, lines)
+    node = file.functions.get((code.co_firstlineno, code.co_name))
+    if node is None:
+        raise WarpSyntaxError(
+            f"'{function.__qualname__}' is not at line {code.co_firstlineno} of {code.co_filename} any more: the file has "
+            "changed since it was loaded"
+        )
+    return file.source, node

@@ -1,0 +1,183 @@
+"""`wp.Tape`: records launches and copies, and runs their adjoints in reverse order."""
+
+import warnings
+
+from warp import _core
+from warp.arrays import array
+from warp.errors import WarpGradientError
+
+
+class _LaunchRecord:
+    """A recorded launch, with the versions of its arrays as they were right after it."""
+
+    def __init__(self, kernel, dim, arguments, device):
+        self.kernel, self.dim, self.arguments, self.device = kernel, dim, arguments, device
+        self.versions = {i: a._watch() for i, a in enumerate(arguments) if isinstance(a, array) and a._has_memory}
+
+    def backward(self):
+        kernel = self.kernel
+        if not kernel._enable_backward:
+            warnings.warn(
+                f"kernel '{kernel.key}' was made with enable_backward=False: no gradients flow through it", stacklevel=4
+            )
+            return
+        if not any(_has_gradient(a) for a in self.arguments):
+            return
+        self._check_versions()
+        _core.launch(kernel, self.dim, self.arguments, device=self.device, adjoint=True)
+
+    def _check_versions(self):
+        """Refuses where the derivative needs values that have been overwritten since."""
+        changed = [i for i, v in self.versions.items() if self.arguments[i]._changed_since(v)]
+        if not changed:
+            return
+        types = [] if not self.kernel.is_generic else [_core.type_of_argument(a) for a in self.arguments]
+        access = self.kernel._access(types, adjoint=True)
+        for i in changed:
+            if access[i][0]:
+                name = self.kernel._signature()[i][0]
+                raise WarpGradientError(
+                    f"the derivative of kernel '{self.kernel.key}' needs the values that array '{name}' had when it was "
+                    "launched, but the array has been overwritten since: use another array, or clone() it before"
+                )
+
+    def arrays(self):
+        for argument in self.arguments:
+            yield from _arrays_of(argument)
+
+
+class _CopyRecord:
+    def __init__(self, dest, src):
+        self.dest, self.src = dest, src
+
+    def backward(self):
+        dest, src = self.dest.grad, self.src.grad
+        if dest is None:
+            return
+        if src is not None:
+            src += dest
+        dest.zero_()
+
+    def arrays(self):
+        return (self.dest, self.src)
+
+
+class _FunctionRecord:
+    def __init__(self, function, arrays):
+        self.function, self.given = function, arrays
+
+    def backward(self):
+        self.function()
+
+    def arrays(self):
+        return self.given
+
+
+def _arrays_of(argument):
+    if isinstance(argument, array):
+        yield argument
+    elif hasattr(argument, "_weft_arrays"):
+        yield from argument._weft_arrays()
+
+
+def _has_gradient(argument):
+    return any(a.grad is not None for a in _arrays_of(argument))
+
+
+class Tape:
+    """Records what happens inside `with tape:`; `backward()` then computes gradients.
+
+    Gradients add up in the `grad` arrays of everything that `requires_grad`. Where a derivative needs values that have
+    been overwritten, `backward` raises WarpGradientError.
+    """
+
+    def __init__(self):
+        self.launches = []
+        self.gradients = {}
+        self.const_gradients = set()
+        self.scopes = []
+        self.loss = None
+
+    def __enter__(self):
+        if _core.get_tape() is not None:
+            raise RuntimeError("another tape is recording: tapes cannot be nested")
+        _core.set_tape(self)
+        return self
+
+    def __exit__(self, *exception):
+        if _core.get_tape() is not self:
+            raise RuntimeError("this tape is not recording")
+        _core.set_tape(None)
+
+    # ---- recording ----
+
+    def _record_launch(self, kernel, dim, arguments, device):
+        self.launches.append(_LaunchRecord(kernel, dim, arguments, device))
+
+    def _record_copy(self, dest, src):
+        self.launches.append(_CopyRecord(dest, src))
+
+    def record_func(self, backward, arrays):
+        """Records a function that `backward` calls in its turn; `arrays` are those whose gradients it uses."""
+        self.launches.append(_FunctionRecord(backward, list(arrays)))
+
+    def record_scope_begin(self, scope_name, metadata=None):
+        self.scopes.append((len(self.launches), scope_name, metadata or {}))
+
+    def record_scope_end(self, remove_scope_if_empty=True):
+        if remove_scope_if_empty and self.scopes[-1][0] == len(self.launches):
+            self.scopes.pop()
+        else:
+            self.scopes.append((len(self.launches), None, None))
+
+    # ---- running backwards ----
+
+    def backward(self, loss=None, grads=None):
+        """Computes gradients of `loss` (one element), or of the arrays in `grads` with the seeds given there."""
+        if loss is not None:
+            if loss.size > 1 or getattr(loss, "_element", None) is None:
+                raise RuntimeError("the loss must have one element: give seeds in grads= for other arrays")
+            if not loss.requires_grad:
+                raise RuntimeError("the loss must have requires_grad=True")
+            loss.grad.fill_(1)
+            self.loss = loss
+        seeded = []
+        for target, seed in (grads or {}).items():
+            if target.grad is None:
+                raise RuntimeError(f"{target!r} is given a seed, but has no requires_grad=True")
+            if not isinstance(seed, array):
+                seed = array(seed, dtype=target.dtype, device=target.device)
+            if seed.shape != target.shape:
+                raise RuntimeError(f"the seed of {target!r} has shape {seed.shape}")
+            target.grad._copy_from(seed)
+            seeded.append(target)
+        for record in self.launches:
+            for a in record.arrays():
+                if a.grad is not None:
+                    self.gradients.setdefault(a, a.grad)
+        active = _core.get_tape()
+        _core.set_tape(None)
+        try:
+            for record in reversed(self.launches):
+                record.backward()
+        finally:
+            _core.set_tape(active)
+        for target in seeded:
+            target.grad.zero_()
+
+    def zero(self):
+        """Sets all gradients to zero."""
+        for record in self.launches:
+            for a in record.arrays():
+                if a.grad is not None:
+                    a.grad.zero_()
+        if self.loss is not None and self.loss.grad is not None:
+            self.loss.grad.zero_()
+
+    def reset(self):
+        """Sets all gradients to zero and forgets what was recorded."""
+        self.zero()
+        self.launches = []
+        self.scopes = []
+        self.gradients = {}
+        self.loss = None
