@@ -189,6 +189,8 @@ _PYTHON_TYPES = {builtins.float: float32, builtins.int: int32, builtins.bool: _s
 Scalar = typing.TypeVar("Scalar")
 Int = typing.TypeVar("Int")
 Float = typing.TypeVar("Float")
+for _variable in (Scalar, Int, Float):
+    _variable._weft_pattern_ = _variable.__name__
 _GENERIC = {typing.Any: "Any", Scalar: "Scalar", Int: "Int", Float: "Float"}
 
 # _core.Type -> class, for every type met so far

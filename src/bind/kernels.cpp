@@ -1,6 +1,7 @@
 #include "bind/kernels.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "base/error.h"
@@ -8,6 +9,7 @@
 #include "bind/objects.h"
 #include "codegen/compile.h"
 #include "ir/text.h"
+#include "runtime/map_kernel.h"
 #include "runtime/runtime.h"
 
 namespace nb = nanobind;
@@ -28,6 +30,26 @@ nb::list stage_list(const std::vector<codegen::StageTime>& times) {
 Code& code_of(runtime::Kernel& kernel, const std::vector<ir::Type>& types, bool adjoint) {
     KernelInstance& instance = kernel.instance(types);
     return adjoint ? instance.adjoint() : instance.forward();
+}
+
+using OperandDescription = std::tuple<ir::Type, int, std::vector<bool>>;
+
+// A kernel of class `cls` that applies `callee` (an object that a kernel could call) to operands by element, and the
+// types of its results.
+nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
+                          const std::vector<OperandDescription>& descriptions, nb::handle cls) {
+    const frontend::Binding binding = read_binding(callee);
+    std::vector<runtime::MapOperand> operands;
+    for (const auto& [type, dimensions, single] : descriptions) operands.push_back({type, dimensions, single});
+    runtime::MapKernel made;
+    {
+        const nb::gil_scoped_release release;
+        made = runtime::make_map_kernel(binding, name, operands, ndim);
+    }
+    nb::object object = cls(name, nb::none());
+    KernelObject& kernel = nb::cast<KernelObject&>(object);
+    kernel.kernel = std::make_unique<runtime::Kernel>(name, made.source, kernel.options);
+    return nb::make_tuple(object, made.results);
 }
 
 }  // namespace
@@ -131,6 +153,8 @@ void export_kernels(nb::module_& m) {
             },
             nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
             "(read, written) for the arrays of each parameter.");
+    m.def("make_map_kernel", &make_map_kernel, nb::arg("callee"), nb::arg("name"), nb::arg("ndim"),
+          nb::arg("operands"), nb::arg("cls"));
     m.def("dump_kinds", [](const std::string& name) {
         std::vector<std::string> kinds = {"source-ir", "ir"};
         for (const std::string& kind : codegen::backend(name).open().dump_kinds()) kinds.push_back(kind);

@@ -323,6 +323,8 @@ void export_launch(nb::module_& m) {
         },
         nb::arg("tape").none(), "The tape that records launches from now on.");
     m.def("get_tape", [] { return g_tape == nullptr ? nb::object(nb::none()) : nb::borrow(g_tape); });
+    m.def("type_of_argument", [](nb::handle argument) { return type_of_argument(argument.ptr()); },
+          "The type that an argument has for a generic kernel.");
     m.def("set_hooks", [](const nb::object& convert_array, const nb::object& resolve_device,
                           const nb::object& record_command) {
         hooks() = {nb::object(convert_array).release().ptr(), nb::object(resolve_device).release().ptr(),

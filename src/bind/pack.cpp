@@ -74,8 +74,16 @@ void ArgumentBlock::pack(PyObject* argument, const Parameter& parameter, runtime
         pack_array(argument, parameter, device);
         return;
     }
+    const bool is_struct = parameter.type.is(ir::TypeKind::Struct);
+    // Vectors that are members may have been changed in place.
+    if (is_struct && nb::hasattr(argument, "_refresh")) nb::handle(argument).attr("_refresh")();
     if (!pack_value(argument, parameter)) refuse(argument, parameter);
-    if (parameter.type.contains_array()) alive_.push_back(nb::borrow(argument));
+    if (is_struct && parameter.type.contains_array()) {
+        for (const nb::handle member : nb::handle(argument).attr("_weft_arrays")()) {
+            alive_.push_back(nb::borrow(member));
+            if (parameter.access.write) written_.push_back(instance<Array>(member.ptr()));
+        }
+    }
 }
 
 void ArgumentBlock::pack_array(PyObject* argument, const Parameter& parameter, runtime::Device& device) {

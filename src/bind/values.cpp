@@ -11,6 +11,7 @@
 #include "bind/instances.h"
 #include "bind/numbers.h"
 #include "builtins/pattern.h"
+#include "runtime/array.h"
 
 namespace nb = nanobind;
 
@@ -92,6 +93,26 @@ void export_values(nb::module_& m) {
                  int i = 0;
                  for (const nb::handle number : numbers) set_element(v, i++, number);
              })
+        // Parts of a struct: a value, or an array (None: the null array).
+        .def("_set_part",
+             [](ValueObject& v, int index, nb::handle object) {
+                 const ir::Type type = v.type().part(index);
+                 if (!write_value(object.ptr(), type, v.data() + ir::offset_of(v.type(), index))) {
+                     throw nb::value_error(("expected " + builtins::user_name(type) + ", found '" +
+                                            std::string(nb::type_name(object.type()).c_str()) + "'")
+                                               .c_str());
+                 }
+             })
+        .def("_set_array",
+             [](ValueObject& v, int index, const runtime::Array* array) {
+                 std::byte* to = v.data() + ir::offset_of(v.type(), index);
+                 if (array == nullptr) {
+                     std::memset(to, 0, static_cast<size_t>(ir::size_of(v.type().part(index))));
+                 } else {
+                     array->write_descriptor(to);
+                 }
+             },
+             nb::arg(), nb::arg().none())
         .def("_bytes", [](const ValueObject& v) { return nb::bytes(v.data(), v.size()); })
         .def("_set_bytes",
              [](ValueObject& v, const nb::bytes& bytes) {

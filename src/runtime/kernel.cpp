@@ -4,32 +4,11 @@
 
 #include "ad/reverse.h"
 #include "base/error.h"
-#include "ir/builder.h"
-#include "ir/layout.h"
+#include "codegen/compile.h"
 #include "opt/opt.h"
 #include "runtime/runtime.h"
 
 namespace weft::runtime {
-
-std::unique_ptr<ir::Module> clone(const ir::Module& module) {
-    auto copy = std::make_unique<ir::Module>();
-    for (const auto& function : module.functions) {
-        ir::Function& target = copy->add(function->name, function->kind);
-        target.results = function->results;
-        target.adjoint = function->adjoint;
-        target.location = function->location;
-        ir::Builder builder(*copy, target);
-        builder.set_folding(false);
-        ir::ValueMap map;
-        for (ir::Value* parameter : function->parameters()) {
-            map[parameter] = builder.parameter(parameter->type, parameter->name);
-        }
-        ir::clone_into(builder, function->body, map);
-        builder.set_location(function->body.terminator()->location);
-        ir::clone_op(builder, *function->body.terminator(), map);
-    }
-    return copy;
-}
 
 // ---- code of one direction ----
 
@@ -68,10 +47,9 @@ KernelInstance::KernelInstance(std::string name, std::unique_ptr<ir::Module> mod
 Code& KernelInstance::adjoint() {
     const std::lock_guard lock(mutex_);
     if (adjoint_ == nullptr) {
-        std::shared_ptr<ir::Module> module = clone(*module_);
+        std::shared_ptr<ir::Module> module = codegen::prepare(*module_);
         const std::string adjoint = ad::add_adjoint(*module, name_);
         opt::keep_reachable(*module, adjoint);
-        opt::dead_code(*module);
         const ir::Function& kernel = *module_->find(name_);
         std::vector<int> gradients;
         for (size_t i = 0; i < kernel.parameters().size(); ++i) {

@@ -119,7 +119,4 @@ class Kernel {
     std::atomic<KernelInstance*> single_{nullptr};
 };
 
-// An independent copy.
-std::unique_ptr<ir::Module> clone(const ir::Module& module);
-
 }  // namespace weft::runtime
