@@ -710,7 +710,7 @@ def _convert_argument(source, element, ndim):
     part = types.part_shape(dtype)
     if data.dtype.name != types.numpy_name(types.scalar_of(dtype)) or data.ndim != ndim + len(part):
         return None
-    if part and data.shape[data.ndim - len(part) :] != part or not _inner_contiguous(data, len(part)):
+    if (part and data.shape[data.ndim - len(part) :] != part) or not _inner_contiguous(data, len(part)):
         return None
     result = array.__new__(array)
     _core.Array.__init__(

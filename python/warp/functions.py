@@ -146,7 +146,9 @@ def _matching(forward, function, decorator):
         theirs = list(candidate._signature_key())
         if mine[: len(theirs)] == theirs:
             return candidate
-    raise WarpCodegenTypeError(f"@wp.{decorator}: no definition of '{forward.key}' has the parameters of '{function.__name__}'")
+    raise WarpCodegenTypeError(
+        f"@wp.{decorator}: no definition of '{forward.key}' has the parameters of '{function.__name__}'"
+    )
 
 
 def static(expression):

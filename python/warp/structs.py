@@ -175,4 +175,3 @@ def struct(cls=None, *, name=None):
     result.key = cls.__name__
     types._classes[members["_weft_type_"]] = result
     return result
-

@@ -697,7 +697,7 @@ def _make(base, name, type, scalar, shape):
         "_length_": type.part_count if len(shape) == 1 else shape[0],
         "_type_": scalar,
     }
-    if base is vector_base and shape[0] <= 4 or base is quaternion_base:
+    if (base is vector_base and shape[0] <= 4) or base is quaternion_base:
         members.update({letter: _component(i) for i, letter in zip(range(shape[0]), "xyzw", strict=False)})
     cls = builtins.type(name, (base,), members)
     _classes.setdefault(type, cls)

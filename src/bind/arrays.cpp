@@ -46,8 +46,8 @@ Array borrowed(ir::Type element, const Extents& shape, const Extents& strides, u
     // What the elements span, whatever the owner says: writes are compared by address.
     Array probe(element, shape, strides, data, nullptr);
     const auto [begin, end] = probe.extent();
-    auto storage = runtime::Storage::borrow(device, const_cast<std::byte*>(begin), std::max<int64_t>(bytes, end - begin),
-                                            keep_alive(std::move(owner)));
+    auto storage = runtime::Storage::borrow(device, const_cast<std::byte*>(begin),
+                                            std::max<int64_t>(bytes, end - begin), keep_alive(std::move(owner)));
     return {element, shape, strides, data, std::move(storage)};
 }
 
@@ -57,16 +57,15 @@ void export_arrays(nb::module_& m) {
     nb::class_<Array>(m, "Array", nb::is_weak_referenceable(), "A strided view of a device's memory.")
         // An annotation: no memory.
         .def("__init__", [](Array* self) { new (self) Array(); })
-        .def("__init__",
-             [](Array* self, ir::Type element, const Extents& shape, runtime::Device& device, bool zeroed) {
-                 new (self) Array(element, shape, device, zeroed);
-             })
-        .def("__init__",
-             [](Array* self, ir::Type element, const Extents& shape, const Extents& strides, uintptr_t address,
-                int64_t bytes, runtime::Device& device, nb::object owner) {
-                 new (self) Array(borrowed(element, shape, strides, address, bytes, device, std::move(owner)));
-             },
-             nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+        .def("__init__", [](Array* self, ir::Type element, const Extents& shape, runtime::Device& device,
+                            bool zeroed) { new (self) Array(element, shape, device, zeroed); })
+        .def(
+            "__init__",
+            [](Array* self, ir::Type element, const Extents& shape, const Extents& strides, uintptr_t address,
+               int64_t bytes, runtime::Device& device, nb::object owner) {
+                new (self) Array(borrowed(element, shape, strides, address, bytes, device, std::move(owner)));
+            },
+            nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
         .def("__init__",
              [](Array* self, const Array& base, ir::Type element, int64_t offset, const Extents& shape,
                 const Extents& strides) {
@@ -85,11 +84,12 @@ void export_arrays(nb::module_& m) {
                      })
         .def_prop_ro("capacity", [](const Array& a) { return a.storage() ? a.storage()->bytes() : int64_t{0}; })
         .def_prop_ro("is_contiguous", &Array::is_contiguous)
-        .def_prop_ro("_device", [](const Array& a) -> runtime::Device* { return a.storage() ? &a.device() : nullptr; },
-                     nb::rv_policy::reference)
-        .def_prop_rw("_grad", [](const Array& a) { return a.gradient(); },
-                     [](Array& a, std::shared_ptr<Array> grad) { a.set_gradient(std::move(grad)); },
-                     nb::arg().none())
+        .def_prop_ro(
+            "_device", [](const Array& a) -> runtime::Device* { return a.storage() ? &a.device() : nullptr; },
+            nb::rv_policy::reference)
+        .def_prop_rw(
+            "_grad", [](const Array& a) { return a.gradient(); },
+            [](Array& a, std::shared_ptr<Array> grad) { a.set_gradient(std::move(grad)); }, nb::arg().none())
         .def("_touch", &Array::written, "Records that the content may have changed.")
         .def("_watch", [](const Array& a) { return a.storage() ? a.storage()->watch() : uint64_t{0}; })
         .def("_changed_since",

@@ -19,7 +19,8 @@ void export_devices(nb::module_& m) {
         .def_prop_ro("is_synchronous", [](const Device& d) { return d.capabilities().synchronous; })
         .def_prop_ro("total_memory", [](const Device& d) { return d.total_memory(); })
         .def_prop_ro("free_memory", [](const Device& d) { return d.free_memory(); })
-        .def("_synchronize", [](Device& d) { d.synchronize(); }, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "_synchronize", [](Device& d) { d.synchronize(); }, nb::call_guard<nb::gil_scoped_release>())
         .def("__str__", [](const Device& d) { return d.alias(); })
         .def("__repr__", [](const Device& d) { return "'" + d.alias() + "'"; });
     m.def("devices", [] {

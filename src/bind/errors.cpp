@@ -1,5 +1,6 @@
-// C++ errors become Python exceptions: a UserError of the class that the package registers for its kind, an InternalError
-// a WarpInternalError. Attributes: message, kind, filename, lineno, offset, end_lineno, end_offset, text, notes.
+// C++ errors become Python exceptions: a UserError of the class that the package registers for its kind, an
+// InternalError a WarpInternalError. Attributes: message, kind, filename, lineno, offset, end_lineno, end_offset, text,
+// notes.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

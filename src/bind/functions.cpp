@@ -34,11 +34,12 @@ FunctionObject make_function(const std::string& name, const std::shared_ptr<Sour
 
 void export_functions(nb::module_& m) {
     nb::class_<SourceFile>(m, "SourceFile", "The text of a file.")
-        .def("__init__",
-             [](SourceFile* self, const std::string& path, const std::string& text, int first_line) {
-                 new (self) SourceFile{path, text, first_line};
-             },
-             nb::arg("path"), nb::arg("text"), nb::arg("first_line") = 1)
+        .def(
+            "__init__",
+            [](SourceFile* self, const std::string& path, const std::string& text, int first_line) {
+                new (self) SourceFile{path, text, first_line};
+            },
+            nb::arg("path"), nb::arg("text"), nb::arg("first_line") = 1)
         .def_prop_ro("path", [](const SourceFile& f) { return f.path; })
         .def_prop_ro("text", [](const SourceFile& f) { return f.text; });
 
@@ -49,17 +50,19 @@ void export_functions(nb::module_& m) {
         });
 
     nb::class_<FunctionObject>(m, "Function", "A function of the user, for the front end.")
-        .def("__init__",
-             [](FunctionObject* self, const std::string& name, const std::shared_ptr<SourceFile>& file,
-                nb::handle definition, const nb::object& function, const std::shared_ptr<OverloadSet>& overloads) {
-                 new (self) FunctionObject(make_function(name, file, definition, function, overloads));
-             },
-             nb::arg("name"), nb::arg("file"), nb::arg("definition"), nb::arg("function"), nb::arg("overloads"))
+        .def(
+            "__init__",
+            [](FunctionObject* self, const std::string& name, const std::shared_ptr<SourceFile>& file,
+               nb::handle definition, const nb::object& function, const std::shared_ptr<OverloadSet>& overloads) {
+                new (self) FunctionObject(make_function(name, file, definition, function, overloads));
+            },
+            nb::arg("name"), nb::arg("file"), nb::arg("definition"), nb::arg("function"), nb::arg("overloads"))
         .def("set_native",
              [](FunctionObject& f, const std::string& forward, const std::string& adjoint, const std::string& replay) {
                  f.source->native = frontend::NativeSnippet{forward, adjoint, replay};
              })
-        .def("set_gradient", [](FunctionObject& f, const FunctionObject& gradient) { f.source->gradient = gradient.source; })
+        .def("set_gradient",
+             [](FunctionObject& f, const FunctionObject& gradient) { f.source->gradient = gradient.source; })
         .def_prop_ro("name", [](const FunctionObject& f) { return f.source->name; });
 }
 

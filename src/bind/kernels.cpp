@@ -66,21 +66,22 @@ runtime::Kernel& kernel_of(nb::handle object) {
 
 void export_kernels(nb::module_& m) {
     nb::class_<KernelObject>(m, "Kernel", nb::is_weak_referenceable(), "A kernel: its source, and what was made of it.")
-        .def("__init__",
-             [](KernelObject* self, const std::string& name, const nb::object& defaults) {
-                 new (self) KernelObject{name, {}, defaults, nullptr};
-             },
-             nb::arg("name"), nb::arg("defaults").none())
+        .def(
+            "__init__",
+            [](KernelObject* self, const std::string& name, const nb::object& defaults) {
+                new (self) KernelObject{name, {}, defaults, nullptr};
+            },
+            nb::arg("name"), nb::arg("defaults").none())
         .def(
             "_configure",
             [](KernelObject& self, bool enable_backward, int max_unroll, bool assertions, bool fast_math, bool contract,
                int optimize, bool line_info, const std::string& backend) {
-                self.options = {enable_backward, max_unroll, assertions, backend,
-                                {fast_math, contract, optimize, line_info}};
+                self.options = {
+                    enable_backward, max_unroll, assertions, backend, {fast_math, contract, optimize, line_info}};
             },
-            nb::kw_only(), nb::arg("enable_backward") = true, nb::arg("max_unroll") = 16,
-            nb::arg("assertions") = false, nb::arg("fast_math") = false, nb::arg("contract") = false,
-            nb::arg("optimize") = 2, nb::arg("line_info") = false, nb::arg("backend") = "",
+            nb::kw_only(), nb::arg("enable_backward") = true, nb::arg("max_unroll") = 16, nb::arg("assertions") = false,
+            nb::arg("fast_math") = false, nb::arg("contract") = false, nb::arg("optimize") = 2,
+            nb::arg("line_info") = false, nb::arg("backend") = "",
             "To be called by _definition(), before the kernel is made.")
         .def_prop_ro("_name", [](const KernelObject& k) { return k.name; })
         .def_prop_ro("_enable_backward", [](const KernelObject& k) { return k.options.enable_backward; })
@@ -129,10 +130,10 @@ void export_kernels(nb::module_& m) {
                 const nb::gil_scoped_release release;
                 const ir::Module& module = code_of(kernel, types, adjoint).module();
                 if (kind == "source-ir") return ir::print(module);
-                codegen::Backend& backend = codegen::backend(kernel.options().backend.empty()
-                                                                 ? codegen::backends().front().name
-                                                                 : kernel.options().backend)
-                                                .open();
+                codegen::Backend& backend =
+                    codegen::backend(kernel.options().backend.empty() ? codegen::backends().front().name
+                                                                      : kernel.options().backend)
+                        .open();
                 return codegen::dump(module, backend, kernel.options().codegen, kind);
             },
             nb::arg("kind"), nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false)
@@ -153,8 +154,8 @@ void export_kernels(nb::module_& m) {
             },
             nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
             "(read, written) for the arrays of each parameter.");
-    m.def("make_map_kernel", &make_map_kernel, nb::arg("callee"), nb::arg("name"), nb::arg("ndim"),
-          nb::arg("operands"), nb::arg("cls"));
+    m.def("make_map_kernel", &make_map_kernel, nb::arg("callee"), nb::arg("name"), nb::arg("ndim"), nb::arg("operands"),
+          nb::arg("cls"));
     m.def("dump_kinds", [](const std::string& name) {
         std::vector<std::string> kinds = {"source-ir", "ir"};
         for (const std::string& kind : codegen::backend(name).open().dump_kinds()) kinds.push_back(kind);

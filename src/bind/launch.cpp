@@ -1,5 +1,5 @@
-// launch(), as the package exports it, and the launch of adjoints. A plain C function with vectorcall: the way from Python
-// to the kernel is what a launch costs.
+// launch(), as the package exports it, and the launch of adjoints. A plain C function with vectorcall: the way from
+// Python to the kernel is what a launch costs.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -217,8 +217,21 @@ runtime::Device& device_of(PyObject* device) {
 
 constexpr std::array kNames = {"kernel", "dim",     "inputs",      "outputs",    "adj_inputs", "adj_outputs", "device",
                                "stream", "adjoint", "record_tape", "record_cmd", "max_blocks", "block_dim"};
-enum Name { Kernel, Dim, Inputs, Outputs, AdjInputs, AdjOutputs, DeviceName, Stream, Adjoint, RecordTape, RecordCmd,
-            MaxBlocks, BlockDim };
+enum Name {
+    Kernel,
+    Dim,
+    Inputs,
+    Outputs,
+    AdjInputs,
+    AdjOutputs,
+    DeviceName,
+    Stream,
+    Adjoint,
+    RecordTape,
+    RecordCmd,
+    MaxBlocks,
+    BlockDim
+};
 using Values = std::array<PyObject*, kNames.size()>;
 
 bool read_values(Values& values, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -265,16 +278,18 @@ bool truth(PyObject* value, bool otherwise) { return value == nullptr ? otherwis
 nb::object launch_with(const Values& values) {
     const nb::handle kernel(values[Kernel]);
     if (!nb::isinstance<KernelObject>(kernel)) {
-        throw UserError(ErrorKind::Launch, std::string("only a function decorated with @wp.kernel can be launched, found '") +
-                                               class_name(values[Kernel]) + "'");
+        throw UserError(ErrorKind::Launch,
+                        std::string("only a function decorated with @wp.kernel can be launched, found '") +
+                            class_name(values[Kernel]) + "'");
     }
     const LaunchShape shape = read_shape(values[Dim]);
     runtime::Device& device = device_of(values[DeviceName]);
     Arguments arguments(values[Inputs], values[Outputs]);
     if (truth(values[RecordCmd], false)) {
         const nb::object none = nb::none();
-        return nb::handle(hooks().record_command)(kernel, nb::handle(values[Dim]), arguments.tuple(),
-                                                  values[DeviceName] == nullptr ? none : nb::borrow(values[DeviceName]));
+        return nb::handle(hooks().record_command)(
+            kernel, nb::handle(values[Dim]), arguments.tuple(),
+            values[DeviceName] == nullptr ? none : nb::borrow(values[DeviceName]));
     }
     if (truth(values[Adjoint], false)) {
         const nb::tuple gradients = Arguments(values[AdjInputs], values[AdjOutputs]).tuple();
@@ -303,13 +318,16 @@ PyObject* launch(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* k
     }
 }
 
-PyMethodDef g_launch = {
-    "launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&launch)), METH_FASTCALL | METH_KEYWORDS,
-    "launch(kernel, dim, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, stream=None, adjoint=False, "
-    "record_tape=True, record_cmd=False, max_blocks=0, block_dim=256)\n--\n\n"
-    "Runs a kernel once for each item of `dim` (an int, or up to four of them).\n\n"
-    "`inputs` and `outputs`, in this order, are the kernel's arguments. With `adjoint=True` its adjoint runs instead, on\n"
-    "the gradients of the arguments (or `adj_inputs`, `adj_outputs`). `record_cmd=True` returns a Launch and runs nothing."};
+PyMethodDef g_launch = {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&launch)),
+                        METH_FASTCALL | METH_KEYWORDS,
+                        "launch(kernel, dim, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, "
+                        "stream=None, adjoint=False, "
+                        "record_tape=True, record_cmd=False, max_blocks=0, block_dim=256)\n--\n\n"
+                        "Runs a kernel once for each item of `dim` (an int, or up to four of them).\n\n"
+                        "`inputs` and `outputs`, in this order, are the kernel's arguments. With `adjoint=True` its "
+                        "adjoint runs instead, on\n"
+                        "the gradients of the arguments (or `adj_inputs`, `adj_outputs`). `record_cmd=True` returns a "
+                        "Launch and runs nothing."};
 
 }  // namespace
 
@@ -323,13 +341,14 @@ void export_launch(nb::module_& m) {
         },
         nb::arg("tape").none(), "The tape that records launches from now on.");
     m.def("get_tape", [] { return g_tape == nullptr ? nb::object(nb::none()) : nb::borrow(g_tape); });
-    m.def("type_of_argument", [](nb::handle argument) { return type_of_argument(argument.ptr()); },
-          "The type that an argument has for a generic kernel.");
-    m.def("set_hooks", [](const nb::object& convert_array, const nb::object& resolve_device,
-                          const nb::object& record_command) {
-        hooks() = {nb::object(convert_array).release().ptr(), nb::object(resolve_device).release().ptr(),
-                   nb::object(record_command).release().ptr()};
-    });
+    m.def(
+        "type_of_argument", [](nb::handle argument) { return type_of_argument(argument.ptr()); },
+        "The type that an argument has for a generic kernel.");
+    m.def("set_hooks",
+          [](const nb::object& convert_array, const nb::object& resolve_device, const nb::object& record_command) {
+              hooks() = {nb::object(convert_array).release().ptr(), nb::object(resolve_device).release().ptr(),
+                         nb::object(record_command).release().ptr()};
+          });
 }
 
 }  // namespace weft::bind

@@ -36,10 +36,17 @@ bool is_plain(PyObject* object) { return PyFloat_CheckExact(object) || PyLong_Ch
 
 void write_integer(std::byte* to, ir::Scalar type, uint64_t bits) {
     switch (ir::scalar_bits(type)) {
-        case 8: put(to, static_cast<uint8_t>(bits)); break;
-        case 16: put(to, static_cast<uint16_t>(bits)); break;
-        case 32: put(to, static_cast<uint32_t>(bits)); break;
-        default: put(to, bits);
+        case 8:
+            put(to, static_cast<uint8_t>(bits));
+            break;
+        case 16:
+            put(to, static_cast<uint16_t>(bits));
+            break;
+        case 32:
+            put(to, static_cast<uint32_t>(bits));
+            break;
+        default:
+            put(to, bits);
     }
 }
 
@@ -75,10 +82,17 @@ bool write_integer(PyObject* number, ir::Scalar type, std::byte* to, Conversion 
 
 void write_float(std::byte* to, ir::Scalar type, double value) {
     switch (type) {
-        case ir::Scalar::F64: put(to, value); break;
-        case ir::Scalar::F32: put(to, static_cast<float>(value)); break;
-        case ir::Scalar::F16: put(to, f16_from_double(value)); break;
-        default: put(to, bf16_from_double(value));
+        case ir::Scalar::F64:
+            put(to, value);
+            break;
+        case ir::Scalar::F32:
+            put(to, static_cast<float>(value));
+            break;
+        case ir::Scalar::F16:
+            put(to, f16_from_double(value));
+            break;
+        default:
+            put(to, bf16_from_double(value));
     }
 }
 
@@ -131,19 +145,32 @@ bool write_number(PyObject* object, ir::Scalar type, std::byte* to, Conversion c
 
 nb::object read_number(ir::Scalar type, const std::byte* from) {
     switch (type) {
-        case ir::Scalar::Bool: return nb::bool_(get<uint8_t>(from) != 0);
-        case ir::Scalar::I8: return nb::int_(get<int8_t>(from));
-        case ir::Scalar::I16: return nb::int_(get<int16_t>(from));
-        case ir::Scalar::I32: return nb::int_(get<int32_t>(from));
-        case ir::Scalar::I64: return nb::int_(get<int64_t>(from));
-        case ir::Scalar::U8: return nb::int_(get<uint8_t>(from));
-        case ir::Scalar::U16: return nb::int_(get<uint16_t>(from));
-        case ir::Scalar::U32: return nb::int_(get<uint32_t>(from));
-        case ir::Scalar::U64: return nb::int_(get<uint64_t>(from));
-        case ir::Scalar::F16: return nb::float_(f16_to_double(get<uint16_t>(from)));
-        case ir::Scalar::BF16: return nb::float_(bf16_to_double(get<uint16_t>(from)));
-        case ir::Scalar::F32: return nb::float_(static_cast<double>(get<float>(from)));
-        case ir::Scalar::F64: return nb::float_(get<double>(from));
+        case ir::Scalar::Bool:
+            return nb::bool_(get<uint8_t>(from) != 0);
+        case ir::Scalar::I8:
+            return nb::int_(get<int8_t>(from));
+        case ir::Scalar::I16:
+            return nb::int_(get<int16_t>(from));
+        case ir::Scalar::I32:
+            return nb::int_(get<int32_t>(from));
+        case ir::Scalar::I64:
+            return nb::int_(get<int64_t>(from));
+        case ir::Scalar::U8:
+            return nb::int_(get<uint8_t>(from));
+        case ir::Scalar::U16:
+            return nb::int_(get<uint16_t>(from));
+        case ir::Scalar::U32:
+            return nb::int_(get<uint32_t>(from));
+        case ir::Scalar::U64:
+            return nb::int_(get<uint64_t>(from));
+        case ir::Scalar::F16:
+            return nb::float_(f16_to_double(get<uint16_t>(from)));
+        case ir::Scalar::BF16:
+            return nb::float_(bf16_to_double(get<uint16_t>(from)));
+        case ir::Scalar::F32:
+            return nb::float_(static_cast<double>(get<float>(from)));
+        case ir::Scalar::F64:
+            return nb::float_(get<double>(from));
     }
     return nb::none();
 }

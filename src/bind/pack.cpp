@@ -57,8 +57,8 @@ ArgumentBlock::ArgumentBlock(const std::string& kernel, int64_t bytes) : kernel_
 }
 
 void ArgumentBlock::refuse(PyObject* argument, const Parameter& parameter, const std::string& why) const {
-    std::string message = "kernel '" + kernel_ + "', argument '" + parameter.name + "': expected " +
-                          article(parameter.type) + ", found ";
+    std::string message =
+        "kernel '" + kernel_ + "', argument '" + parameter.name + "': expected " + article(parameter.type) + ", found ";
     const Array* array = instance<Array>(argument);
     if (array != nullptr && array->element()) {
         message += article(ir::Type::array(array->element(), array->ndim()));
@@ -95,7 +95,8 @@ void ArgumentBlock::pack_array(PyObject* argument, const Parameter& parameter, r
     const Array* array = instance<Array>(argument);
     nb::object converted;
     if (array == nullptr && hooks().convert_array != nullptr) {
-        converted = nb::handle(hooks().convert_array)(nb::handle(argument), parameter.type.target(), parameter.type.ndim());
+        converted =
+            nb::handle(hooks().convert_array)(nb::handle(argument), parameter.type.target(), parameter.type.ndim());
         array = instance<Array>(converted.ptr());
     }
     if (array == nullptr || !array->element() || array->element() != parameter.type.target() ||

@@ -39,7 +39,8 @@ class ArgumentBlock {
   private:
     void pack_array(PyObject* argument, const runtime::Parameter& parameter, runtime::Device& device);
     bool pack_value(PyObject* argument, const runtime::Parameter& parameter);
-    [[noreturn]] void refuse(PyObject* argument, const runtime::Parameter& parameter, const std::string& why = {}) const;
+    [[noreturn]] void refuse(PyObject* argument, const runtime::Parameter& parameter,
+                             const std::string& why = {}) const;
 
     static constexpr int64_t kInline = 512;
     const std::string& kernel_;

@@ -24,17 +24,28 @@ ir::Scalar scalar_of(ir::Type type) {
 
 std::string kind_name(ir::Type type) {
     switch (type.kind()) {
-        case ir::TypeKind::Void: return "void";
-        case ir::TypeKind::Scalar: return "scalar";
-        case ir::TypeKind::Vec: return "vec";
-        case ir::TypeKind::Mat: return "mat";
-        case ir::TypeKind::Quat: return "quat";
-        case ir::TypeKind::Transform: return "transform";
-        case ir::TypeKind::Struct: return "struct";
-        case ir::TypeKind::Tuple: return "tuple";
-        case ir::TypeKind::Array: return "array";
-        case ir::TypeKind::Ref: return "ref";
-        case ir::TypeKind::Stack: return "stack";
+        case ir::TypeKind::Void:
+            return "void";
+        case ir::TypeKind::Scalar:
+            return "scalar";
+        case ir::TypeKind::Vec:
+            return "vec";
+        case ir::TypeKind::Mat:
+            return "mat";
+        case ir::TypeKind::Quat:
+            return "quat";
+        case ir::TypeKind::Transform:
+            return "transform";
+        case ir::TypeKind::Struct:
+            return "struct";
+        case ir::TypeKind::Tuple:
+            return "tuple";
+        case ir::TypeKind::Array:
+            return "array";
+        case ir::TypeKind::Ref:
+            return "ref";
+        case ir::TypeKind::Stack:
+            return "stack";
     }
     return "";
 }
@@ -43,10 +54,10 @@ std::string kind_name(ir::Type type) {
 
 void export_types(nb::module_& m) {
     nb::class_<ir::Type> type(m, "Type", "A type of the kernel language; equal types are equal objects.");
-    type.def_static("scalar", [](const std::string& name) { return ir::parse_type(name); }, nb::arg("name"))
+    type.def_static(
+            "scalar", [](const std::string& name) { return ir::parse_type(name); }, nb::arg("name"))
         .def_static("vec", [](int length, ir::Type e) { return ir::Type::vec(length, scalar_of(e)); })
-        .def_static("mat",
-                    [](int rows, int columns, ir::Type e) { return ir::Type::mat(rows, columns, scalar_of(e)); })
+        .def_static("mat", [](int rows, int columns, ir::Type e) { return ir::Type::mat(rows, columns, scalar_of(e)); })
         .def_static("quat", [](ir::Type e) { return ir::Type::quat(scalar_of(e)); })
         .def_static("transform", [](ir::Type e) { return ir::Type::transform(scalar_of(e)); })
         .def_static("array", [](ir::Type e, int ndim) { return ir::Type::array(e, ndim); })
@@ -64,7 +75,8 @@ void export_types(nb::module_& m) {
         .def_prop_ro("element", [](ir::Type t) { return t.element_type(); })
         .def_prop_ro("target", [](ir::Type t) { return t.target(); })
         .def_prop_ro("ndim", [](ir::Type t) { return t.ndim(); })
-        .def_prop_ro("size", [](ir::Type t) { return ir::size_of(t); }, "Bytes of a value in memory.")
+        .def_prop_ro(
+            "size", [](ir::Type t) { return ir::size_of(t); }, "Bytes of a value in memory.")
         .def_prop_ro("part_count", [](ir::Type t) { return t.part_count(); })
         .def_prop_ro("rows", [](ir::Type t) { return t.rows(); })
         .def_prop_ro("columns", [](ir::Type t) { return t.columns(); })
@@ -76,7 +88,8 @@ void export_types(nb::module_& m) {
                      })
         .def_prop_ro("is_differentiable", [](ir::Type t) { return t.is_differentiable(); })
         .def_prop_ro("user_name", [](ir::Type t) { return builtins::user_name(t); })
-        .def("__eq__", [](ir::Type a, nb::handle b) { return nb::isinstance<ir::Type>(b) && a == nb::cast<ir::Type>(b); })
+        .def("__eq__",
+             [](ir::Type a, nb::handle b) { return nb::isinstance<ir::Type>(b) && a == nb::cast<ir::Type>(b); })
         .def("__hash__", [](ir::Type t) { return std::hash<ir::Type>()(t); })
         .def("__str__", [](ir::Type t) { return t.str(); })
         .def("__repr__", [](ir::Type t) { return "Type(" + t.str() + ")"; });

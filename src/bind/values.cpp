@@ -103,16 +103,17 @@ void export_values(nb::module_& m) {
                                                .c_str());
                  }
              })
-        .def("_set_array",
-             [](ValueObject& v, int index, const runtime::Array* array) {
-                 std::byte* to = v.data() + ir::offset_of(v.type(), index);
-                 if (array == nullptr) {
-                     std::memset(to, 0, static_cast<size_t>(ir::size_of(v.type().part(index))));
-                 } else {
-                     array->write_descriptor(to);
-                 }
-             },
-             nb::arg(), nb::arg().none())
+        .def(
+            "_set_array",
+            [](ValueObject& v, int index, const runtime::Array* array) {
+                std::byte* to = v.data() + ir::offset_of(v.type(), index);
+                if (array == nullptr) {
+                    std::memset(to, 0, static_cast<size_t>(ir::size_of(v.type().part(index))));
+                } else {
+                    array->write_descriptor(to);
+                }
+            },
+            nb::arg(), nb::arg().none())
         .def("_bytes", [](const ValueObject& v) { return nb::bytes(v.data(), v.size()); })
         .def("_set_bytes",
              [](ValueObject& v, const nb::bytes& bytes) {

@@ -28,9 +28,9 @@ class ValueObject {
     std::unique_ptr<std::byte[]> bytes_;
 };
 
-// Writes a Python object as a value of the type: numbers as write_number does with Conversion::Exact, values of the package
-// of the same type, and sequences (nested for matrices) of numbers. False when it does not fit; throws UserError (Value)
-// for an int out of range.
+// Writes a Python object as a value of the type: numbers as write_number does with Conversion::Exact, values of the
+// package of the same type, and sequences (nested for matrices) of numbers. False when it does not fit; throws
+// UserError (Value) for an int out of range.
 bool write_value(PyObject* object, ir::Type type, std::byte* to);
 
 }  // namespace weft::bind

@@ -20,8 +20,11 @@ int origin(const Value* value, const ir::Function& function) {
             case Opcode::Member:
             case Opcode::MemberAt:
             case Opcode::View:
-            case Opcode::Extract: value = value->op->operands[0]; break;
-            default: return -1;
+            case Opcode::Extract:
+                value = value->op->operands[0];
+                break;
+            default:
+                return -1;
         }
     }
 }
@@ -39,18 +42,27 @@ class Analysis {
   private:
     void visit(const Op& op) {
         switch (op.code) {
-            case Opcode::Load: mark(op.operands[0], {.read = true}); break;
-            case Opcode::Store: mark(op.operands[0], {.write = true}); break;
+            case Opcode::Load:
+                mark(op.operands[0], {.read = true});
+                break;
+            case Opcode::Store:
+                mark(op.operands[0], {.write = true});
+                break;
             // An atomic whose old value nobody uses adds to memory without reading it, as far as derivatives go; a
             // launch treats it as a write all the same.
-            case Opcode::Atomic: mark(op.operands[0], {.read = true, .write = true}); break;
-            case Opcode::Call: call(op); break;
+            case Opcode::Atomic:
+                mark(op.operands[0], {.read = true, .write = true});
+                break;
+            case Opcode::Call:
+                call(op);
+                break;
             case Opcode::Native:
                 for (const Value* operand : op.operands) {
                     if (operand->type.contains_array()) mark(operand, {.read = true});
                 }
                 break;
-            default: break;
+            default:
+                break;
         }
     }
 
@@ -67,8 +79,7 @@ class Analysis {
     void mark(const Value* value, Access access) {
         const int parameter = origin(value, function_);
         for (size_t i = 0; i < access_.size(); ++i) {
-            if (parameter >= 0 ? static_cast<int>(i) != parameter
-                               : !function_.parameters()[i]->type.contains_array()) {
+            if (parameter >= 0 ? static_cast<int>(i) != parameter : !function_.parameters()[i]->type.contains_array()) {
                 continue;
             }
             access_[i].read |= access.read;

@@ -31,8 +31,8 @@ class Array {
     const std::shared_ptr<Storage>& storage() const { return storage_; }
     Device& device() const { return storage_->device(); }
 
-    int64_t size() const;           // elements
-    bool is_contiguous() const;     // in C order
+    int64_t size() const;        // elements
+    bool is_contiguous() const;  // in C order
     // The bytes that elements lie in: [begin, end). Empty arrays give an empty range.
     std::pair<const std::byte*, const std::byte*> extent() const;
     // To be called after the content may have changed.

@@ -44,12 +44,24 @@ void copy_row(std::byte* to, const std::byte* from, const Dimension& d, int64_t 
         return;
     }
     switch (size) {
-        case 1: copy_row<1>(to, from, d); return;
-        case 2: copy_row<2>(to, from, d); return;
-        case 4: copy_row<4>(to, from, d); return;
-        case 8: copy_row<8>(to, from, d); return;
-        case 12: copy_row<12>(to, from, d); return;
-        case 16: copy_row<16>(to, from, d); return;
+        case 1:
+            copy_row<1>(to, from, d);
+            return;
+        case 2:
+            copy_row<2>(to, from, d);
+            return;
+        case 4:
+            copy_row<4>(to, from, d);
+            return;
+        case 8:
+            copy_row<8>(to, from, d);
+            return;
+        case 12:
+            copy_row<12>(to, from, d);
+            return;
+        case 16:
+            copy_row<16>(to, from, d);
+            return;
         default:
             for (int64_t i = 0; i < d.extent; ++i) {
                 std::memcpy(to + i * d.to, from + i * d.from, static_cast<size_t>(size));
@@ -98,8 +110,8 @@ void fill(const Array& to, const std::byte* value) {
     if (to.size() == 0) return;
     const int64_t size = ir::size_of(to.element());
     const std::array<int64_t, Array::kMaxDims> none{};
-    copy_dimensions(to.data(), value,
-                    collapse(to.shape(), to.strides(), {none.data(), static_cast<size_t>(to.ndim())}), size);
+    copy_dimensions(to.data(), value, collapse(to.shape(), to.strides(), {none.data(), static_cast<size_t>(to.ndim())}),
+                    size);
     to.written();
 }
 

@@ -30,8 +30,8 @@ class HostDevice final : public Device {
 
     const std::string& backend() const override { return backend_; }
 
-    // The C library hands out large zeroed blocks as untouched pages, so the block is taken from calloc and aligned here:
-    // the address that calloc gave lies in front of the block.
+    // The C library hands out large zeroed blocks as untouched pages, so the block is taken from calloc and aligned
+    // here: the address that calloc gave lies in front of the block.
     void* allocate(int64_t bytes, bool zeroed) override {
         if (bytes <= 0) return nullptr;
         const size_t total = static_cast<size_t>(bytes) + kAlignment + sizeof(void*);
@@ -61,10 +61,7 @@ class HostDevice final : public Device {
 }  // namespace
 
 Device::Device(std::string alias, std::string description, int ordinal, Capabilities capabilities)
-    : alias_(std::move(alias)),
-      description_(std::move(description)),
-      ordinal_(ordinal),
-      capabilities_(capabilities) {}
+    : alias_(std::move(alias)), description_(std::move(description)), ordinal_(ordinal), capabilities_(capabilities) {}
 
 const std::vector<Device*>& devices() {
     static HostDevice host;

@@ -1,6 +1,6 @@
-// A user's kernel: its source, the instances lowered from it (one for each set of argument types), and the compiled code
-// of each, forward and adjoint. Lowering and compiling happen on demand; what failed leaves nothing behind.
-// Not here: packing arguments (bind) and running (launch.h).
+// A user's kernel: its source, the instances lowered from it (one for each set of argument types), and the compiled
+// code of each, forward and adjoint. Lowering and compiling happen on demand; what failed leaves nothing behind. Not
+// here: packing arguments (bind) and running (launch.h).
 #pragma once
 
 #include <atomic>
@@ -103,8 +103,8 @@ class Kernel {
 
     // The only instance of a kernel that is not generic, if it has been made, else null.
     KernelInstance* single() const { return single_.load(std::memory_order_acquire); }
-    // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not to
-    // be called with the GIL held.
+    // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not
+    // to be called with the GIL held.
     KernelInstance& instance(std::span<const ir::Type> types);
 
   private:

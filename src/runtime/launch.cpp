@@ -31,7 +31,8 @@ int64_t item_count(const Code& code, const codegen::LaunchShape& shape) {
     for (int i = 0; i < shape.ndim; ++i) {
         if (shape.dims[i] < 0) {
             throw UserError(ErrorKind::Launch, "launch dimensions must not be negative: found " +
-                                                   std::to_string(shape.dims[i]) + " in dimension " + std::to_string(i));
+                                                   std::to_string(shape.dims[i]) + " in dimension " +
+                                                   std::to_string(i));
         }
         empty |= shape.dims[i] == 0;
     }
@@ -62,8 +63,7 @@ void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& sha
     if (grain >= items) {
         entry(arguments, &shape, 0, items);
     } else {
-        pool.parallel_for(items, grain,
-                          [&](int64_t begin, int64_t end) { entry(arguments, &shape, begin, end); });
+        pool.parallel_for(items, grain, [&](int64_t begin, int64_t end) { entry(arguments, &shape, begin, end); });
     }
     const double elapsed =
         static_cast<double>((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));

@@ -97,8 +97,9 @@ ExprPtr element_of(const std::string& array, const MapOperand& operand, int ndim
     std::vector<ExprPtr> children;
     children.push_back(name(array));
     for (int d = 0; d < operand.ndim; ++d) {
-        children.push_back(operand.single[static_cast<size_t>(d)] ? expr(ExprKind::Int, "0")
-                                                                  : name("i" + std::to_string(ndim - operand.ndim + d)));
+        children.push_back(operand.single[static_cast<size_t>(d)]
+                               ? expr(ExprKind::Int, "0")
+                               : name("i" + std::to_string(ndim - operand.ndim + d)));
     }
     return expr(ExprKind::Subscript, "", std::move(children));
 }
@@ -150,8 +151,8 @@ std::shared_ptr<const FunctionSource> kernel(const std::shared_ptr<const Functio
 }
 
 // The types that the function returns for these operands.
-std::vector<ir::Type> result_types(const std::shared_ptr<const FunctionSource>& function, std::span<const MapOperand> operands,
-                                   int ndim) {
+std::vector<ir::Type> result_types(const std::shared_ptr<const FunctionSource>& function,
+                                   std::span<const MapOperand> operands, int ndim) {
     LoweringOptions options;
     options.kernel_name = "types";
     const auto module = lower_kernel(*kernel(function, "types", operands, ndim, {}), {}, options);

@@ -1,6 +1,6 @@
-// Kernels that the runtime writes itself: a builtin or a user's function applied to every element of arrays (operators at
-// Python scope) or once to plain values (calls at Python scope). They are syntax trees like any user's kernel, so that
-// types, errors and gradients are the front end's.
+// Kernels that the runtime writes itself: a builtin or a user's function applied to every element of arrays (operators
+// at Python scope) or once to plain values (calls at Python scope). They are syntax trees like any user's kernel, so
+// that types, errors and gradients are the front end's.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct MapKernel {
 };
 
 // `name` is what messages call it. Throws UserError where the callee does not take these types.
-MapKernel make_map_kernel(const frontend::Binding& callee, const std::string& name, std::span<const MapOperand> operands,
-                          int ndim);
+MapKernel make_map_kernel(const frontend::Binding& callee, const std::string& name,
+                          std::span<const MapOperand> operands, int ndim);
 
 }  // namespace weft::runtime

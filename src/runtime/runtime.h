@@ -1,4 +1,5 @@
-// The one runtime of the process: what all launches share. Made on first use, never destroyed (threads may outlive main).
+// The one runtime of the process: what all launches share. Made on first use, never destroyed (threads may outlive
+// main).
 #pragma once
 
 #include <memory>

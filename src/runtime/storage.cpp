@@ -10,11 +10,7 @@ constexpr size_t kMaxWrites = 4096;
 }  // namespace
 
 Storage::Storage(Device& device, void* data, int64_t bytes, std::shared_ptr<void> owner, bool owned)
-    : device_(device),
-      data_(static_cast<std::byte*>(data)),
-      bytes_(bytes),
-      owner_(std::move(owner)),
-      owned_(owned) {}
+    : device_(device), data_(static_cast<std::byte*>(data)), bytes_(bytes), owner_(std::move(owner)), owned_(owned) {}
 
 Storage::~Storage() {
     if (owned_) device_.release(data_, bytes_);
