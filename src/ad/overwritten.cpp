@@ -63,19 +63,41 @@ Accesses accesses(const Module& module, const Function& function, Access wanted)
 
 }  // namespace
 
-void check_overwritten(const Module& module, const Function& kernel, const Function& adjoint) {
+std::vector<int> root_parameters(const Value* value, const Function& function) {
+    std::vector<int> out;
+    roots(value, function, out);
+    return out;
+}
+
+std::map<int, Location> overwritten(const Module& module, const Function& kernel, const Function& adjoint) {
     const Accesses written = accesses(module, kernel, Access::Write);
-    const Accesses read = accesses(module, adjoint, Access::Read);
-    for (const auto& [parameter, location] : read) {
-        const auto write = written.find(parameter);
-        if (static_cast<size_t>(parameter) >= kernel.parameters().size() || write == written.end()) continue;
-        const std::string& name = kernel.parameters()[static_cast<size_t>(parameter)]->name;
-        throw UserError(ErrorKind::Gradient,
-                        "the gradient of kernel '" + kernel.name + "' needs a value of array '" + name +
-                            "' that the kernel overwrites; write the result to another array",
-                        location)
-            .with_note("overwritten in line " + std::to_string(write->second.line));
+    Accesses found;
+    for (const auto& [parameter, location] : accesses(module, adjoint, Access::Read)) {
+        const bool of_kernel = static_cast<size_t>(parameter) < kernel.parameters().size();
+        if (of_kernel && written.contains(parameter)) found.emplace(parameter, location);
     }
+    return found;
+}
+
+void check_atomic_results(const Function& kernel, const Function& adjoint) {
+    walk(adjoint.body, [&](const Op& op) {
+        if (op.code != Opcode::Load || op.text != kAtomicResult) return;
+        throw UserError(
+            ErrorKind::Gradient,
+            "the gradient of kernel '" + kernel.name + "' needs the result of an atomic, which is not saved",
+            op.location);
+    });
+}
+
+void refuse_overwritten(const Module& module, const Function& kernel, const std::map<int, Location>& parameters) {
+    const auto& [parameter, location] = *parameters.begin();
+    const Location write = accesses(module, kernel, Access::Write).at(parameter);
+    const std::string& name = kernel.parameters()[static_cast<size_t>(parameter)]->name;
+    throw UserError(ErrorKind::Gradient,
+                    "the gradient of kernel '" + kernel.name + "' needs a value of array '" + name +
+                        "' that the kernel overwrites; write the result to another array",
+                    location)
+        .with_note("overwritten in line " + std::to_string(write.line));
 }
 
 }  // namespace weft::ad

@@ -1,16 +1,31 @@
-// Refuses a derivative that would read a value which the kernel itself has overwritten: the adjoint runs after the
-// kernel and loads from arrays as they are then.
+// Finds the values that a derivative would read after the kernel itself has overwritten them: the adjoint runs after
+// the kernel and loads from arrays as they are then. What is found is either restored (reverse.h) or refused.
 #pragma once
+
+#include <map>
 
 #include "ir/ir.h"
 
 namespace weft::ad {
 
+// The parameters of the function that an array or a Ref may come from, by index.
+std::vector<int> root_parameters(const ir::Value* value, const ir::Function& function);
+
+// Marks a Load (in Op::text) that stands for the old value of an atomic, which nothing can bring back.
+inline constexpr const char* kAtomicResult = "result of an atomic";
+
 // Marks a Load (in Op::text) that wants the value the array ended with.
 inline constexpr const char* kFinalLoad = "final";
 
-// Throws UserError (Gradient) when `adjoint` still loads, directly or in a function that it calls, from an array among
-// the parameters of `kernel` that the kernel writes.
-void check_overwritten(const ir::Module& module, const ir::Function& kernel, const ir::Function& adjoint);
+// The parameters of `kernel` that the kernel writes and that `adjoint` still loads from, directly or in a function that
+// it calls; with the place of a load.
+std::map<int, Location> overwritten(const ir::Module& module, const ir::Function& kernel, const ir::Function& adjoint);
+
+// Throws UserError (Gradient) when the adjoint uses the result of an atomic on one of these parameters.
+void check_atomic_results(const ir::Function& kernel, const ir::Function& adjoint);
+
+// Throws the UserError (Gradient) for the first of these parameters.
+[[noreturn]] void refuse_overwritten(const ir::Module& module, const ir::Function& kernel,
+                                     const std::map<int, Location>& parameters);
 
 }  // namespace weft::ad

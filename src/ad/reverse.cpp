@@ -7,8 +7,9 @@
 //      assumed about trip counts, and depth d costs d forward sweeps at most.
 //   4. dead_code: whatever the derivative does not use goes, stacks and whole forward loops included. What is left is
 //      what must be saved or recomputed, decided by use.
-//   5. check_overwritten: a value that is left, loaded from an array that the kernel writes, would not be what it was:
-//      refused.
+//   5. A value that is left, loaded from an array that the kernel writes, would not be what it was (overwritten.cpp).
+//      Then the adjoint is made again so that it starts from a copy of that array as it was: its first forward sweep
+//      repeats the stores to it and records every load from it, later sweeps read the record.
 #include "ad/reverse.h"
 
 #include <algorithm>
@@ -30,6 +31,8 @@ namespace {
 
 using namespace ir;
 using Values = std::vector<Value*>;
+
+bool contains(std::span<const int> list, int value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
 bool has_shadow(Type type) { return type.contains_array() && type.is_differentiable(); }
 // Has an adjoint value of its own.
@@ -82,8 +85,9 @@ class Maker {
 // The adjoint of one function.
 class Reverse {
   public:
-    Reverse(Maker& maker, const Function& original, Function& made)
-        : maker_(maker), original_(original), b_(maker.module(), made) {}
+    // `restored`: parameters whose arrays are given as they were before the kernel ran.
+    Reverse(Maker& maker, const Function& original, Function& made, std::vector<int> restored = {})
+        : maker_(maker), original_(original), b_(maker.module(), made), restored_(std::move(restored)) {}
 
     void run() {
         const bool kernel = original_.kind == FunctionKind::Kernel;
@@ -96,7 +100,10 @@ class Reverse {
             if (type.is_differentiable()) seeds.push_back(b_.parameter(type, "adj_result"));
         }
         Adjoints adjoints(b_);
+        make_records();
+        recording_ = true;
         forward(original_.body, true);
+        recording_ = false;
         const Op& end = *original_.body.terminator();
         WEFT_CHECK(end.code == Opcode::Return, "adjoint of a function that does not end in return");
         size_t seed = 0;
@@ -116,8 +123,13 @@ class Reverse {
     }
 
   private:
+    // Where the cursors of the records of loads inside an If or a loop stood when it was entered: pairs of record and
+    // position, or of record and the stack of a loop's positions.
+    using Positions = std::vector<std::pair<Value*, Value*>>;
+
     struct Tape {
         Values stacks;           // one a carried value
+        Positions positions;     // one a record
         Value* turns = nullptr;  // While: how many there were
     };
 
@@ -144,6 +156,10 @@ class Reverse {
             const bool loop = op->code == Opcode::For || op->code == Opcode::While;
             if (loop && taped) {
                 taped_loop(*op);
+            } else if (op->code == Opcode::If && taped) {
+                Positions& positions = positions_[op];
+                for (Value* record : records_inside(*op)) positions.emplace_back(record, b_.stack_position(record));
+                plain(*op);
             } else {
                 plain(*op);
             }
@@ -157,14 +173,34 @@ class Reverse {
     bool without_effect(const Op& op, ValueMap& map) {
         b_.set_location(op.location);
         switch (op.code) {
+            case Opcode::Load: {
+                const auto record = records_.find(&op);
+                if (record == records_.end()) return false;
+                if (recording_) {
+                    map[op.result()] = b_.load(map.at(op.operands[0]));
+                    b_.stack_push(record->second, map[op.result()]);
+                } else {
+                    map[op.result()] = b_.stack_read(record->second);
+                }
+                return true;
+            }
             case Opcode::Store:
+                if (recording_ && is_restored(op.operands[0])) {
+                    b_.store(map.at(op.operands[0]), map.at(op.operands[1]));
+                }
+                return true;
             case Opcode::Print:
             case Opcode::Assert:
                 return true;
-            // The value before the atomic is gone; should it be needed, check_overwritten refuses this load.
-            case Opcode::Atomic:
-                map[op.result()] = b_.load(map.at(op.operands[0]));
+            case Opcode::Atomic: {
+                // The value before the atomic depends on the order of items: should it be needed, this load is refused.
+                Value* ref = map.at(op.operands[0]);
+                Value* old = b_.load(ref);
+                old->op->text = kAtomicResult;
+                map[op.result()] = old;
+                if (recording_ && is_restored(op.operands[0])) b_.atomic(op.atomic(), ref, map.at(op.operands[1]));
                 return true;
+            }
             case Opcode::Call: {
                 Values arguments;
                 for (const Value* v : op.operands) arguments.push_back(map.at(v));
@@ -177,8 +213,37 @@ class Reverse {
         }
     }
 
+    bool is_restored(const Value* ref) const {
+        for (const int parameter : root_parameters(ref, original_)) {
+            if (contains(restored_, parameter)) return true;
+        }
+        return false;
+    }
+
+    // One record (a stack) for each load from a restored array.
+    void make_records() {
+        if (restored_.empty()) return;
+        walk(original_.body, [&](const Op& op) {
+            if (op.code == Opcode::Load && is_restored(op.operands[0])) {
+                records_[&op] = b_.stack_new(op.result()->type);
+            }
+        });
+    }
+
+    Values records_inside(const Op& op) const {
+        Values out;
+        for (const auto& region : op.regions) {
+            walk(*region, [&](const Op& inner) {
+                const auto record = records_.find(&inner);
+                if (record != records_.end()) out.push_back(record->second);
+            });
+        }
+        return out;
+    }
+
     void taped_loop(const Op& op) {
         Tape tape;
+        for (Value* record : records_inside(op)) tape.positions.emplace_back(record, b_.stack_new(i64()));
         const bool counted = op.code == Opcode::For;
         const size_t fixed = counted ? 3 : 0;
         for (const Value* v : op.results)
@@ -190,6 +255,7 @@ class Reverse {
             }
         };
         const auto push = [&](std::span<Value* const> carried) {
+            for (const auto& [record, stack] : tape.positions) b_.stack_push(stack, b_.stack_position(record));
             for (size_t k = 0; k < carried.size(); ++k) {
                 if (!tape.stacks[k]) {
                     throw UserError(ErrorKind::Gradient,
@@ -396,6 +462,12 @@ class Reverse {
                 // To every item whose value is the extreme one that the array ended with.
                 Value* g = load_gradient(place);
                 Value* value = primal(op.operands[1]);
+                if (is_restored(op.operands[0])) {
+                    throw UserError(ErrorKind::Gradient,
+                                    "no gradient through an atomic min or max of an array whose earlier "
+                                    "values the kernel needs",
+                                    op.location);
+                }
                 Value* extreme = b_.load(primal(op.operands[0]));
                 extreme->op->text = kFinalLoad;
                 adjoints.add(op.operands[1], where_equal(value, extreme, g));
@@ -451,6 +523,7 @@ class Reverse {
         const auto arm = [&](size_t k) {
             return [&, k] {
                 const Region& region = *op.regions[k];
+                for (const auto& [record, position] : positions_[&op]) b_.stack_seek(record, position);
                 forward(region, true);
                 Adjoints inner(b_);
                 for (size_t i = 0; i < op.results.size(); ++i) {
@@ -528,6 +601,8 @@ class Reverse {
                                            for (size_t k = 0; k < carried_arguments.size(); ++k) {
                                                primal_[carried_arguments[k]] = b_.stack_pop(tape.stacks[k]);
                                            }
+                                           for (const auto& [record, stack] : tape.positions)
+                                               b_.stack_seek(record, b_.stack_pop(stack));
                                            forward(body, true);
                                            Adjoints inner(b_);
                                            for (size_t i = 0; i < active.size(); ++i)
@@ -559,6 +634,10 @@ class Reverse {
     ValueMap primal_;
     ValueMap shadow_;
     std::unordered_map<const Op*, Tape> tapes_;
+    std::vector<int> restored_;
+    std::unordered_map<const Op*, Value*> records_;
+    std::unordered_map<const Op*, Positions> positions_;
+    bool recording_ = false;
 };
 
 const Function& Maker::adjoint_of(const Function& function) {
@@ -599,16 +678,33 @@ const Function& Maker::replay_of(const Function& function) {
 
 }  // namespace
 
-std::string add_adjoint(Module& module, const std::string& kernel) {
-    const Function* function = module.find(kernel);
+std::string add_adjoint(Module& module, const std::string& kernel, std::vector<int>* restored) {
+    Function* function = module.find(kernel);
     WEFT_CHECK(function && function->kind == FunctionKind::Kernel, "no kernel " + kernel);
     for (const auto& f : module.functions) opt::single_exit(module, *f);
     Maker maker(module);
-    const Function& adjoint = maker.adjoint_of(*function);
+    const Function* adjoint = &maker.adjoint_of(*function);
     opt::dead_code(module);
-    check_overwritten(module, *function, adjoint);
+    // Stores that are repeated may need values of further arrays: until nothing is missing.
+    for (;;) {
+        auto lost = overwritten(module, *function, *adjoint);
+        if (restored) std::erase_if(lost, [&](const auto& entry) { return contains(*restored, entry.first); });
+        if (lost.empty()) break;
+        if (!restored) refuse_overwritten(module, *function, lost);
+        const std::string name = adjoint->name;
+        std::erase_if(module.functions, [&](const auto& f) { return f->name == name; });
+        // What a callee loads must be recorded where it happens: one body for all.
+        opt::inline_calls(module, *function);
+        for (const auto& [parameter, location] : lost) restored->push_back(parameter);
+        Function& again = module.add(name, FunctionKind::Kernel);
+        again.location = function->location;
+        Reverse(maker, *function, again, *restored).run();
+        adjoint = &again;
+        opt::dead_code(module);
+    }
+    check_atomic_results(*function, *adjoint);
     verify(module);
-    return adjoint.name;
+    return adjoint->name;
 }
 
 }  // namespace weft::ad

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ir/ir.h"
 
@@ -19,8 +20,10 @@ namespace weft::ad {
 // result: the adjoint of that result. Its results are the adjoints of its differentiable parameters without arrays, in
 // order.
 //
-// The adjoint repeats the forward computation without its stores. Throws UserError (Gradient), located, where the
-// derivative would need a value that the kernel itself has overwritten.
-std::string add_adjoint(ir::Module& module, const std::string& kernel);
+// The adjoint repeats the forward computation without its stores, from the arrays as they are when it runs. Where it
+// needs values that the kernel itself has overwritten, it must be given these arrays as they were before the kernel
+// ran: `restored` gets the indices of such parameters, and the adjoint writes to the copies it is given. With a null
+// `restored` that is refused instead. Throws UserError (Gradient), located, for what has no derivative.
+std::string add_adjoint(ir::Module& module, const std::string& kernel, std::vector<int>* restored = nullptr);
 
 }  // namespace weft::ad

@@ -451,6 +451,21 @@ Value* Builder::stack_pop(Value* stack) {
     return emit_op(Opcode::StackPop, {&stack, 1}, {&type, 1}).result();
 }
 
+Value* Builder::stack_position(Value* stack) {
+    const Type type = i64();
+    return emit_op(Opcode::StackPosition, {&stack, 1}, {&type, 1}).result();
+}
+
+void Builder::stack_seek(Value* stack, Value* position) {
+    Value* operands[] = {stack, position};
+    emit_op(Opcode::StackSeek, operands, {});
+}
+
+Value* Builder::stack_read(Value* stack) {
+    const Type type = stack->type.target();
+    return emit_op(Opcode::StackRead, {&stack, 1}, {&type, 1}).result();
+}
+
 // Structured control ------------------------------------------------------------------------------------------------
 
 void Builder::terminate(Opcode code, Values values) { emit_op(code, values, {}); }

@@ -82,6 +82,9 @@ class Builder {
     Value* stack_new(Type element);
     void stack_push(Value* stack, Value* value);
     Value* stack_pop(Value* stack);
+    Value* stack_position(Value* stack);
+    void stack_seek(Value* stack, Value* position);
+    Value* stack_read(Value* stack);
 
     // Structured control. The callback fills the region; it must end it with a terminator (or leave it to `yield({})`,
     // which is added when the region has none).

@@ -271,6 +271,13 @@ class Verifier {
             case Opcode::StackPush:
                 want(operand(0).is(TypeKind::Stack) && operand(0).target() == operand(1), "wrong types");
                 break;
+            case Opcode::StackPosition:
+                want(operand(0).is(TypeKind::Stack) && result() == i64(), "wrong types");
+                break;
+            case Opcode::StackSeek:
+                want(operand(0).is(TypeKind::Stack) && operand(1) == i64(), "wrong types");
+                break;
+            case Opcode::StackRead:
             case Opcode::StackPop:
                 want(operand(0).is(TypeKind::Stack) && operand(0).target() == result(), "wrong types");
                 break;

@@ -36,7 +36,8 @@ class DeadCode {
         for (Op* op : region.ops) {
             if (op->code == Opcode::Break || op->code == Opcode::Continue) exits_[loop].push_back(op);
             if (op->code == Opcode::Yield && is_loop_body(region)) exits_[region.parent].push_back(op);
-            if (op->code == Opcode::StackPush || op->code == Opcode::StackPop) {
+            if (op->code == Opcode::StackPush || op->code == Opcode::StackPop || op->code == Opcode::StackRead ||
+                op->code == Opcode::StackSeek) {
                 stacks_[op->operands[0]].push_back(op);
             }
             for (const auto& inner : op->regions) collect(*inner, is_loop(*op) ? op : loop);
@@ -98,7 +99,7 @@ class DeadCode {
             }
         } else if (is_loop(op)) {
             need_carried(op, index);
-        } else if (op.code == Opcode::StackPop) {
+        } else if (op.code == Opcode::StackPop || op.code == Opcode::StackRead) {
             for (Op* other : stacks_[op.operands[0]]) mark(*other);
         }
     }

@@ -392,6 +392,13 @@ class FunctionPrinter {
                 return line(use(op.result()) + ".clear();");
             case Opcode::StackPush:
                 return line(operand(0) + ".push(" + bare(operand(1)) + ");");
+            case Opcode::StackPosition:
+                return define(op, operand(0) + ".position()", true);
+            case Opcode::StackSeek:
+                return line(operand(0) + ".seek(" + operand(1) + ");");
+            case Opcode::StackRead:
+                if (uses_[op.result()] == 0) return line(operand(0) + ".read();");
+                return define(op, operand(0) + ".read()", true);
             case Opcode::StackPop:
                 if (uses_[op.result()] == 0) return line(operand(0) + ".pop();");
                 return define(op, operand(0) + ".pop()", true);

@@ -256,11 +256,11 @@ WEFT_ATOMIC(exchange, (void(old), value))
 
 template <class T> struct stack {
     T* data = nullptr;
-    int64_t used = 0, there = 0;
+    int64_t used = 0, there = 0, cursor = 0;
     stack() = default;
     stack(const stack&) = delete;
     ~stack() { weft_stack_free(data); }
-    void clear() { used = 0; }
+    void clear() { used = cursor = 0; }
     void push(const T& value) {
         if (used == there) {
             const int64_t wanted = 2 * there + 64;
@@ -268,8 +268,12 @@ template <class T> struct stack {
             there = wanted;
         }
         data[used++] = value;
+        cursor = used;
     }
-    T pop() { return data[--used]; }
+    T pop() { return data[cursor = --used]; }
+    int64_t position() const { return cursor; }
+    void seek(int64_t position) { cursor = position; }
+    T read() { return data[cursor++]; }
 };
 
 // --- items and loops ---

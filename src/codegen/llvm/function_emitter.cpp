@@ -504,6 +504,13 @@ void FunctionEmitter::op(const ir::Op& op) {
             return stack_push(op);
         case Opcode::StackPop:
             return stack_pop(op);
+        case Opcode::StackPosition:
+            return define(op, {builder_.CreateLoad(builder_.getInt64Ty(), operand(0)[3])});
+        case Opcode::StackSeek:
+            builder_.CreateStore(operand(1)[0], operand(0)[3]);
+            return;
+        case Opcode::StackRead:
+            return stack_read(op);
         case Opcode::If:
             return if_op(op);
         case Opcode::For:
@@ -616,21 +623,23 @@ void FunctionEmitter::assertion(const ir::Op& op) {
 
 // --- stacks ----------------------------------------------------------------------------------------------------------
 
-// A stack is three variables: storage, bytes used, bytes there. LLVM keeps them in registers where it can.
+// A stack is four variables: storage, bytes used, bytes there, and the cursor's place in bytes. LLVM keeps them in registers where it can.
 void FunctionEmitter::stack_new(const ir::Op& op) {
     auto* pointer = builder_.getPtrTy();
     auto* word = builder_.getInt64Ty();
     llvm::AllocaInst* data = entry_alloca(pointer, "stack");
     llvm::AllocaInst* used = entry_alloca(word, "used");
     llvm::AllocaInst* there = entry_alloca(word, "there");
+    llvm::AllocaInst* cursor = entry_alloca(word, "cursor");
     llvm::BasicBlock& entry = target_.getEntryBlock();
     llvm::IRBuilder<> start(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
     start.CreateStore(llvm::ConstantPointerNull::get(pointer), data);
     start.CreateStore(start.getInt64(0), used);
     start.CreateStore(start.getInt64(0), there);
     builder_.CreateStore(builder_.getInt64(0), used);
+    builder_.CreateStore(builder_.getInt64(0), cursor);
     stacks_.push_back(data);
-    values_[op.result()] = {data, used, there};
+    values_[op.result()] = {data, used, there, cursor};
 }
 
 void FunctionEmitter::stack_push(const ir::Op& op) {
@@ -657,6 +666,7 @@ void FunctionEmitter::stack_push(const ir::Op& op) {
     Value* place = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateLoad(pointer, stack[0]), used);
     store(element, value(op.operands[1]), place);
     builder_.CreateStore(after, stack[1]);
+    builder_.CreateStore(after, stack[3]);
 }
 
 void FunctionEmitter::stack_pop(const ir::Op& op) {
@@ -665,7 +675,18 @@ void FunctionEmitter::stack_pop(const ir::Op& op) {
     Value* size = builder_.getInt64(static_cast<uint64_t>(ir::size_of(element)));
     Value* used = builder_.CreateSub(builder_.CreateLoad(builder_.getInt64Ty(), stack[1]), size);
     builder_.CreateStore(used, stack[1]);
+    builder_.CreateStore(used, stack[3]);
     Value* place = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateLoad(builder_.getPtrTy(), stack[0]), used);
+    define(op, load(element, place));
+}
+
+void FunctionEmitter::stack_read(const ir::Op& op) {
+    const Scalars stack = value(op.operands[0]);
+    const ir::Type element = op.result()->type;
+    Value* cursor = builder_.CreateLoad(builder_.getInt64Ty(), stack[3]);
+    Value* place = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateLoad(builder_.getPtrTy(), stack[0]), cursor);
+    Value* size = builder_.getInt64(static_cast<uint64_t>(ir::size_of(element)));
+    builder_.CreateStore(builder_.CreateAdd(cursor, size), stack[3]);
     define(op, load(element, place));
 }
 

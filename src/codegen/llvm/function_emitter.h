@@ -82,6 +82,7 @@ class FunctionEmitter {
     void stack_new(const ir::Op& op);
     void stack_push(const ir::Op& op);
     void stack_pop(const ir::Op& op);
+    void stack_read(const ir::Op& op);
 
     const Scalars& value(const ir::Value* v) const;
     llvm::Value* scalar(const ir::Value* v) const { return value(v).front(); }

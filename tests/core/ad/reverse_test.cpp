@@ -32,7 +32,7 @@ class Kernel {
         name_ = module_->functions.front()->name;
         forward_ = compiler().request(module_, name_);
         std::shared_ptr<ir::Module> backward = ir::parse(text);
-        adjoint_name_ = add_adjoint(*backward, name_);
+        adjoint_name_ = add_adjoint(*backward, name_, &restored_);
         backward_module_ = backward;
         backward_ = compiler().request(backward, adjoint_name_);
     }
@@ -51,6 +51,8 @@ class Kernel {
     }
 
     const ir::Module& backward_module() const { return *backward_module_; }
+    // Parameters whose arrays the adjoint wants as they were before the kernel ran.
+    const std::vector<int>& restored() const { return restored_; }
     std::string adjoint_text() const { return ir::print(*backward_module_->find(adjoint_name_)); }
 
   private:
@@ -86,6 +88,7 @@ class Kernel {
     std::string text_;
     std::string name_;
     std::string adjoint_name_;
+    std::vector<int> restored_;
     std::shared_ptr<const ir::Module> module_;
     std::shared_ptr<const ir::Module> backward_module_;
     std::shared_ptr<runtime::LoadedKernel> forward_;
@@ -107,6 +110,8 @@ void check_gradient(const std::string& text, const std::vector<Numbers>& arrays,
     std::vector<Numbers> gradients;
     for (const auto& a : arrays) gradients.emplace_back(a.size(), 0.0);
     for (size_t i = 0; i < gradients.back().size(); ++i) gradients.back()[i] = 1.0 + 0.25 * static_cast<double>(i);
+    for (const int parameter : kernel.restored())
+        after[static_cast<size_t>(parameter)] = arrays[static_cast<size_t>(parameter)];
     kernel.backward(after, gradients, scalars, items);
     for (size_t i = 0; i < arrays[0].size(); ++i) {
         auto plus = arrays;
@@ -427,6 +432,95 @@ TEST(Reverse, RefusesValuesThatTheKernelOverwrote) {
     scale.forward(arrays, {}, 1);
     scale.backward(arrays, gradients, {}, 1);
     EXPECT_EQ(gradients[0][0], 6);
+}
+
+constexpr const char* kSweep = R"(kernel @sweep(%x: array<f64, 1>, %a: array<f64, 1>) {
+  %0 = const 0 : i32
+  %1 = const 1 : i32
+  %2 = const 2 : i32
+  %n = const 4 : i32
+  %half = const 0.5 : f64
+  for(%0, %2, %1) {(%turn: i32)
+    for(%1, %n, %1) {(%i: i32)
+      %xr = at(%x, %i) : ref<f64>
+      %xi = load(%xr) : f64
+      %before = sub(%i, %1) : i32
+      %ab = at(%a, %before) : ref<f64>
+      %left = load(%ab) : f64
+      %ar = at(%a, %i) : ref<f64>
+      %own = load(%ar) : f64
+      %c = gt(%own, %half) : bool
+      if(%c) {
+        %p = mul(%own, %left) : f64
+        %q = mul(%p, %xi) : f64
+        store(%ar, %q)
+        yield
+      } {
+        %again = load(%ar) : f64
+        %s = math.sin(%again) : f64
+        %t = add(%s, %xi) : f64
+        store(%ar, %t)
+        %stored = load(%ar) : f64
+        %u = mul(%stored, %stored) : f64
+        store(%ar, %u)
+        yield
+      }
+      yield
+    }
+    yield
+  }
+  return
+}
+)";
+
+TEST(Reverse, OverwrittenArraysAreRecordedFromTheirOldValues) {
+    const Kernel kernel(kSweep);
+    EXPECT_EQ(kernel.restored(), std::vector<int>{1});
+    check_gradient(kSweep, {{0.3, 0.8, 0.9, 1.1}, {0.6, 0.9, 0.2, 0.7}});
+    check_gradient(kSweep, {{0.3, 0.2, 1.4, 0.6}, {0.6, 0.1, 0.8, 0.3}});
+}
+
+TEST(Reverse, InPlaceProductsAndFunctionsThatWrite) {
+    check_gradient(R"(kernel @k(%x: array<f64, 1>, %y: array<f64, 1>) {
+  %0 = const 0 : i32
+  %1 = const 1 : i32
+  %3 = const 3 : i32
+  %t = thread.index [0] : i32
+  %xr = at(%x, %t) : ref<f64>
+  %v = load(%xr) : f64
+  for(%0, %3, %1) {(%i: i32)
+    call(%y, %t, %v) "scale"
+    yield
+  }
+  return
+}
+func @scale(%a: array<f64, 1>, %i: i32, %v: f64) {
+  %r = at(%a, %i) : ref<f64>
+  %old = load(%r) : f64
+  %new = mul(%old, %v) : f64
+  store(%r, %new)
+  %sq = mul(%new, %old) : f64
+  store(%r, %sq)
+  return
+}
+)",
+                   {{0.9, 1.2}, {0.8, 1.1}}, {}, 2);
+}
+
+TEST(Reverse, TheResultOfAnAtomicIsRefused) {
+    const auto module = ir::parse(R"(kernel @k(%x: array<f64, 1>, %y: array<f64, 1>) {
+  %0 = const 0 : i32
+  %r = at(%x, %0) : ref<f64>
+  %v = load(%r) : f64
+  %old = atomic.add(%r, %v) : f64
+  %p = mul(%old, %old) : f64
+  %yr = at(%y, %0) : ref<f64>
+  store(%yr, %p)
+  return
+}
+)");
+    std::vector<int> restored;
+    EXPECT_THROW(add_adjoint(*module, "k", &restored), UserError);
 }
 
 TEST(Reverse, AnArrayWithoutGradientIsLeftAlone) {

@@ -17,7 +17,8 @@ using testing::Kernel;
 class ScalarOps : public testing::EveryBackend {};
 INSTANTIATE_TEST_SUITE_P(All, ScalarOps, ::testing::ValuesIn(testing::every_backend()), testing::config_name);
 
-using Wide = __int128;
+__extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 UnsignedWide;
 
 std::vector<Scalar> all_types() {
     std::vector<Scalar> out;
@@ -204,7 +205,7 @@ uint64_t integer_op(Scalar s, const std::string& op, uint64_t a, uint64_t b) {
     if (op == "add") return low(x + y);
     if (op == "sub") return low(x - y);
     if (op == "mul")
-        return low(static_cast<Wide>(static_cast<unsigned __int128>(x) * static_cast<unsigned __int128>(y)));
+        return low(static_cast<Wide>(static_cast<UnsignedWide>(x) * static_cast<UnsignedWide>(y)));
     if (op == "div") return y == 0 ? 0 : low(x / y);
     if (op == "rem") return y == 0 ? 0 : low(x % y);
     if (op == "floordiv") return y == 0 ? 0 : low(x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
@@ -214,7 +215,7 @@ uint64_t integer_op(Scalar s, const std::string& op, uint64_t a, uint64_t b) {
     if (op == "or") return low(x | y);
     if (op == "xor") return low(x ^ y);
     const auto count = static_cast<int>(b & static_cast<uint64_t>(width(s) - 1));
-    if (op == "shl") return low(static_cast<Wide>(static_cast<unsigned __int128>(x) << count));
+    if (op == "shl") return low(static_cast<Wide>(static_cast<UnsignedWide>(x) << count));
     return low(x >> count);
 }
 
