@@ -69,12 +69,12 @@ def length(a: Vector[Float, n]) -> Float:
     return sqrt(dot(a, a))
 
 
-# a / length * g, by true division so that it is exactly what users compute as `v / l`; 0 at 0, where autodiff gives nan.
+# a / length * g, by true division so that it is exactly what users compute as `v / size`; 0 at 0, where autodiff gives nan.
 @func_grad(length)
 def adj_length(a: Vector[Float, n], g: Float):
-    l = length(a)
-    if l > Float(0):
-        adjoint[a] += a / l * g
+    size = length(a)
+    if size > Float(0):
+        adjoint[a] += a / size * g
 
 
 def length(a: Quaternion[Float]) -> Float:
@@ -84,25 +84,25 @@ def length(a: Quaternion[Float]) -> Float:
 # As for vectors.
 @func_grad(length)
 def adj_length(a: Quaternion[Float], g: Float):
-    l = length(a)
-    if l > Float(0):
-        adjoint[a] += a / l * g
+    size = length(a)
+    if size > Float(0):
+        adjoint[a] += a / size * g
 
 
 def normalize(a: Vector[Float, n]) -> Vector[Float, n]:
     """The vector scaled to length one; zero stays zero."""
-    l = length(a)
+    size = length(a)
     r = type(a)()
-    if l > Float(0):
-        r = a / l
+    if size > Float(0):
+        r = a / size
     return r
 
 
 def normalize(a: Quaternion[Float]) -> Quaternion[Float]:
-    l = length(a)
+    size = length(a)
     r = type(a)(Float(0), Float(0), Float(0), Float(1))
-    if l > Float(0):
-        r = a / l
+    if size > Float(0):
+        r = a / size
     return r
 
 

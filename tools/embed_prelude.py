@@ -3,8 +3,9 @@
 usage: embed_prelude.py OUT.cpp [FILE.py...]     the prelude, as a C++ source: weft::builtins::prelude()
        embed_prelude.py --trees FILE.py          every function of a file, one serialised tree a line (for tests)
 
-A prelude file sets GROUP; each of its functions is a builtin (its docstring is the documentation) unless its name starts
-with `_` (a helper) or `@func_grad(f)` stands above it: then it is the derivative of the definition of `f` right above.
+A prelude file sets GROUP. Each of its functions is a builtin (its docstring is the documentation), but for names that
+start with `_` (helpers) and for functions below `@func_grad(f)`: those are the derivative of the definition of `f` right
+above. `@updates("p")`: the last result is the new value of the argument for parameter `p`.
 """
 
 import ast
@@ -18,8 +19,8 @@ EXPR = dict(re.findall(r'^EXPR\((\w+), "(\w+)"\)', DEFINITIONS, re.M))
 STMT = dict(re.findall(r'^STMT\((\w+), "(\w+)"\)', DEFINITIONS, re.M))
 
 OPERATORS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
-    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
     ast.UAdd: "+", ast.USub: "-", ast.Invert: "~", ast.Not: "not",
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
     ast.Is: "is", ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not_in",
@@ -138,18 +139,20 @@ def literal(text: str) -> str:
 def rows(path: Path) -> list[str]:
     """The initialisers of a prelude file's builtins."""
     group = ""
-    entries: list[list[str]] = []  # name, signature, documentation, tree, gradient
+    entries: list[list[str]] = []  # name, signature, documentation, updated parameter, tree, gradient
     for item in ast.parse(path.read_text()).body:
         if isinstance(item, ast.Assign) and item.targets[0].id == "GROUP":
             group = item.value.value
         elif isinstance(item, ast.FunctionDef):
-            if any(isinstance(d, ast.Call) and d.func.id == "func_grad" for d in item.decorator_list):
-                base = next(d.args[0].id for d in item.decorator_list if isinstance(d, ast.Call))
+            decorators = {d.func.id: d.args[0] for d in item.decorator_list}
+            if "func_grad" in decorators:
+                base = decorators["func_grad"].id
                 if entries[-1][0] != base:
                     raise SystemExit(f"{path}:{item.lineno}: the derivative of {base} must stand right beneath it")
                 entries[-1][-1] = function(item)
             else:
-                entries.append([item.name, signature(item), ast.get_docstring(item) or "", function(item), ""])
+                updated = decorators["updates"].value if "updates" in decorators else ""
+                entries.append([item.name, signature(item), ast.get_docstring(item) or "", updated, function(item), ""])
     return [
         f'        {{"{name}", "{group}", "prelude/{path.name}", ' + ",\n            ".join(map(literal, texts)) + "},"
         for name, *texts in entries
@@ -170,7 +173,9 @@ def main(arguments: list[str]) -> None:
         "// Written by tools/embed_prelude.py.\n"
         '#include "builtins/prelude.h"\n\n#pragma GCC diagnostic ignored "-Woverlength-strings"\n\n'
         "namespace weft::builtins {\n\nstd::span<const PreludeFunction> prelude() {\n"
-        "    static const std::vector<PreludeFunction> functions = {\n" + "\n".join(entries) + "\n    };\n    return functions;\n}\n\n"
+        "    static const std::vector<PreludeFunction> functions = {\n"
+        + "\n".join(entries)
+        + "\n    };\n    return functions;\n}\n\n"
         "}  // namespace weft::builtins\n"
     )
 

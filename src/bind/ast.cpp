@@ -1,5 +1,5 @@
-// One pass from Python's ast to the tree of the kernel language. What kernels cannot contain becomes an Unsupported node
-// that carries the construct's name: it is refused only if lowering reaches it.
+// One pass from Python's ast to the tree of the kernel language. What kernels cannot contain becomes an Unsupported
+// node that carries the construct's name: it is refused only if lowering reaches it.
 #include <Python.h>
 #include <nanobind/nanobind.h>
 
@@ -26,8 +26,31 @@ using frontend::StmtPtr;
 
 // Classes of Python's ast module that become a node, by name.
 enum class Class {
-    Other, Name, Constant, Attribute, Subscript, Slice, Call, Starred, UnaryOp, BinOp, BoolOp, Compare, IfExp, Tuple,
-    Assign, AugAssign, Expr, If, For, While, Break, Continue, Return, Assert, Pass,
+    Other,
+    Name,
+    Constant,
+    Attribute,
+    Subscript,
+    Slice,
+    Call,
+    Starred,
+    UnaryOp,
+    BinOp,
+    BoolOp,
+    Compare,
+    IfExp,
+    Tuple,
+    Assign,
+    AugAssign,
+    Expr,
+    If,
+    For,
+    While,
+    Break,
+    Continue,
+    Return,
+    Assert,
+    Pass,
 };
 
 struct ClassInfo {
@@ -35,9 +58,10 @@ struct ClassInfo {
     std::string construct;  // "a list comprehension"
 };
 
-const char* const kSupported[] = {"",          "Name",    "Constant", "Attribute", "Subscript", "Slice", "Call",     "Starred", "UnaryOp",
-                                  "BinOp",     "BoolOp",  "Compare",  "IfExp",     "Tuple",     "Assign", "AugAssign", "Expr",   "If",
-                                  "For",       "While",   "Break",    "Continue",  "Return",    "Assert", "Pass"};
+const char* const kSupported[] = {"",         "Name",      "Constant", "Attribute", "Subscript", "Slice", "Call",
+                                  "Starred",  "UnaryOp",   "BinOp",    "BoolOp",    "Compare",   "IfExp", "Tuple",
+                                  "Assign",   "AugAssign", "Expr",     "If",        "For",       "While", "Break",
+                                  "Continue", "Return",    "Assert",   "Pass"};
 
 const std::unordered_map<std::string, std::string>& constructs() {
     static const std::unordered_map<std::string, std::string> names = {
@@ -77,10 +101,12 @@ const std::unordered_map<std::string, std::string>& constructs() {
 // Operators by the name of their class.
 const std::unordered_map<std::string, std::string>& operators() {
     static const std::unordered_map<std::string, std::string> names = {
-        {"Add", "+"},     {"Sub", "-"},    {"Mult", "*"},   {"Div", "/"},     {"FloorDiv", "//"}, {"Mod", "%"},    {"Pow", "**"},
-        {"MatMult", "@"}, {"BitAnd", "&"}, {"BitOr", "|"},  {"BitXor", "^"},  {"LShift", "<<"},   {"RShift", ">>"}, {"UAdd", "+"},
-        {"USub", "-"},    {"Invert", "~"}, {"Not", "not"},  {"Eq", "=="},     {"NotEq", "!="},    {"Lt", "<"},     {"LtE", "<="},
-        {"Gt", ">"},      {"GtE", ">="},   {"Is", "is"},    {"IsNot", "is_not"}, {"In", "in"},    {"NotIn", "not_in"}};
+        {"Add", "+"},    {"Sub", "-"},       {"Mult", "*"},    {"Div", "/"},    {"FloorDiv", "//"},
+        {"Mod", "%"},    {"Pow", "**"},      {"MatMult", "@"}, {"BitAnd", "&"}, {"BitOr", "|"},
+        {"BitXor", "^"}, {"LShift", "<<"},   {"RShift", ">>"}, {"UAdd", "+"},   {"USub", "-"},
+        {"Invert", "~"}, {"Not", "not"},     {"Eq", "=="},     {"NotEq", "!="}, {"Lt", "<"},
+        {"LtE", "<="},   {"Gt", ">"},        {"GtE", ">="},    {"Is", "is"},    {"IsNot", "is_not"},
+        {"In", "in"},    {"NotIn", "not_in"}};
     return names;
 }
 
@@ -111,7 +137,8 @@ class Reader {
         tree->span.end_column = tree->span.column + 4 + static_cast<int>(tree->name.size());
         parameters(definition.attr("args"), *tree);
         tree->body = block(definition.attr("body"));
-        if (!tree->body.empty() && tree->body[0]->kind == StmtKind::Expression && tree->body[0]->child(0).kind == ExprKind::String) {
+        if (!tree->body.empty() && tree->body[0]->kind == StmtKind::Expression &&
+            tree->body[0]->child(0).kind == ExprKind::String) {
             tree->doc = tree->body[0]->child(0).text;
         }
         return tree;
@@ -124,7 +151,8 @@ class Reader {
     }
 
     static Span span(nb::handle node) {
-        return {number(node, "lineno"), number(node, "col_offset"), number(node, "end_lineno"), number(node, "end_col_offset")};
+        return {number(node, "lineno"), number(node, "col_offset"), number(node, "end_lineno"),
+                number(node, "end_col_offset")};
     }
 
     const ClassInfo& info(nb::handle node) {
@@ -155,7 +183,8 @@ class Reader {
             const nb::object one = arguments.attr(star);
             if (one.is_none()) continue;
             const Span at = span(one);
-            throw UserError(ErrorKind::Syntax, "`*" + text(one.attr("arg")) + "`: functions of kernels have a fixed number of parameters",
+            throw UserError(ErrorKind::Syntax,
+                            "`*" + text(one.attr("arg")) + "`: functions of kernels have a fixed number of parameters",
                             {nullptr, at.line, at.column, at.end_line, at.end_column});
         }
         for (const auto& one : all) {
@@ -208,7 +237,8 @@ class Reader {
         }
         if (PyLong_Check(p)) {
             auto e = make(ExprKind::Int, at);
-            // An int beyond 64 bits is too large whatever its digits are (Python itself refuses to print very long ones).
+            // An int beyond 64 bits is too large whatever its digits are (Python itself refuses to print very long
+            // ones).
             int overflow = 0;
             const long long small = PyLong_AsLongLongAndOverflow(p, &overflow);
             if (overflow == 0) {
@@ -231,6 +261,7 @@ class Reader {
             e->text = text(value);
             return e;
         }
+        if (p == Py_Ellipsis) return unsupported(at, "...");
         return unsupported(at, "a constant of type " + class_name(value));
     }
 
@@ -238,7 +269,8 @@ class Reader {
         const ClassInfo& what = info(node);
         const Span at = span(node);
         switch (what.kind) {
-            case Class::Constant: return constant(node);
+            case Class::Constant:
+                return constant(node);
             case Class::Name: {
                 auto e = make(ExprKind::Name, at);
                 e->text = text(node.attr("id"));
@@ -323,7 +355,8 @@ class Reader {
                 for (nb::handle one : node.attr("elts")) add(*e, one);
                 return e;
             }
-            default: return unsupported(at, what.construct);
+            default:
+                return unsupported(at, what.construct);
         }
     }
 
@@ -359,6 +392,10 @@ class Reader {
             case Class::Expr:
                 s->kind = StmtKind::Expression;
                 children({"value"});
+                if (s->child(0).kind == ExprKind::Unsupported && s->child(0).text == "...") {
+                    s->kind = StmtKind::Pass;
+                    s->children.clear();
+                }
                 return s;
             case Class::If:
                 s->kind = StmtKind::If;
@@ -375,8 +412,12 @@ class Reader {
                 children({"test"});
                 blocks();
                 return s;
-            case Class::Break: s->kind = StmtKind::Break; return s;
-            case Class::Continue: s->kind = StmtKind::Continue; return s;
+            case Class::Break:
+                s->kind = StmtKind::Break;
+                return s;
+            case Class::Continue:
+                s->kind = StmtKind::Continue;
+                return s;
             case Class::Return:
                 s->kind = StmtKind::Return;
                 if (!nb::object(node.attr("value")).is_none()) children({"value"});
@@ -389,7 +430,9 @@ class Reader {
                 s->text = constant ? text(nb::str(message.attr("value"))) : "assertion failed";
                 return s;
             }
-            case Class::Pass: s->kind = StmtKind::Pass; return s;
+            case Class::Pass:
+                s->kind = StmtKind::Pass;
+                return s;
             default:
                 s->kind = StmtKind::Unsupported;
                 s->text = what.construct;

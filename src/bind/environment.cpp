@@ -29,7 +29,9 @@ nb::object attribute_or_null(nb::handle object, const char* name) {
     return nb::steal(found);
 }
 
-std::string class_name_of(nb::handle object) { return text(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")); }
+std::string class_name_of(nb::handle object) {
+    return text(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
+}
 
 std::string with_article(const std::string& name) {
     const bool vowel = !name.empty() && std::string_view("aeiouAEIOU").find(name[0]) != std::string_view::npos;
@@ -70,7 +72,8 @@ Binding read_constant(nb::handle value) {
             constant.bits.push_back(ir::to_bits(type.element(), nb::cast<double>(part)));
         } else {
             const auto number = read_int(nb::object(nb::borrow(part)).ptr());
-            constant.bits.push_back(ir::to_bits(type.element(), static_cast<int64_t>(number.negative ? 0 - number.magnitude : number.magnitude)));
+            constant.bits.push_back(ir::to_bits(
+                type.element(), static_cast<int64_t>(number.negative ? 0 - number.magnitude : number.magnitude)));
         }
     }
     return constant;
@@ -81,13 +84,16 @@ Binding read_class(nb::handle object) {
     if (p == reinterpret_cast<PyObject*>(&PyFloat_Type)) return ir::f32();
     if (p == reinterpret_cast<PyObject*>(&PyLong_Type)) return ir::i32();
     if (p == reinterpret_cast<PyObject*>(&PyBool_Type)) return ir::boolean();
-    if (const nb::object type = attribute_or_null(object, "_weft_type_"); type.is_valid() && nb::isinstance<ir::Type>(type)) {
+    if (const nb::object type = attribute_or_null(object, "_weft_type_");
+        type.is_valid() && nb::isinstance<ir::Type>(type)) {
         return nb::cast<ir::Type>(type);
     }
-    if (const nb::object pattern = attribute_or_null(object, "_weft_pattern_"); pattern.is_valid() && PyUnicode_Check(pattern.ptr())) {
+    if (const nb::object pattern = attribute_or_null(object, "_weft_pattern_");
+        pattern.is_valid() && PyUnicode_Check(pattern.ptr())) {
         return builtins::parse_pattern(text(pattern));
     }
-    if (const nb::object name = attribute_or_null(object, "_weft_builtin_"); name.is_valid() && PyUnicode_Check(name.ptr())) {
+    if (const nb::object name = attribute_or_null(object, "_weft_builtin_");
+        name.is_valid() && PyUnicode_Check(name.ptr())) {
         return frontend::BuiltinName{text(name)};
     }
     const nb::object module = attribute_or_null(object, "__module__");
@@ -129,7 +135,8 @@ Binding read_annotation(nb::handle object) {
         std::holds_alternative<frontend::NoneValue>(binding)) {
         return binding;
     }
-    return Unusable{PyType_Check(object.ptr()) ? "the class " + text(object.attr("__name__")) : with_article(class_name_of(object))};
+    return Unusable{PyType_Check(object.ptr()) ? "the class " + text(object.attr("__name__"))
+                                               : with_article(class_name_of(object))};
 }
 
 class PythonEnvironment : public frontend::Environment {
@@ -144,7 +151,8 @@ class PythonEnvironment : public frontend::Environment {
 
     Binding attribute(const frontend::Object& object, const std::string& name) override {
         const nb::gil_scoped_acquire gil;
-        const nb::object found = attribute_or_null(nb::handle(static_cast<PyObject*>(object.handle.get())), name.c_str());
+        const nb::object found =
+            attribute_or_null(nb::handle(static_cast<PyObject*>(object.handle.get())), name.c_str());
         return found.is_valid() ? read_binding(found) : Binding(Unknown{});
     }
 
@@ -178,7 +186,8 @@ class PythonEnvironment : public frontend::Environment {
             }
         }
         const nb::object named = function().attr("__kwdefaults__");
-        if (!named.is_none() && nb::borrow<nb::dict>(named).contains(parameter.c_str())) return read_binding(named[parameter.c_str()]);
+        if (!named.is_none() && nb::borrow<nb::dict>(named).contains(parameter.c_str()))
+            return read_binding(named[parameter.c_str()]);
         return Unknown{};
     }
 
@@ -200,9 +209,11 @@ class PythonEnvironment : public frontend::Environment {
         }
         Binding binding = read_binding(result);
         if (const auto* unusable = std::get_if<Unusable>(&binding)) {
-            throw UserError(ErrorKind::Value, "wp.static gave " + unusable->description + ", which a kernel cannot hold");
+            throw UserError(ErrorKind::Value,
+                            "wp.static gave " + unusable->description + ", which a kernel cannot hold");
         }
-        if (std::holds_alternative<frontend::NoneValue>(binding)) throw UserError(ErrorKind::Value, "wp.static gave None");
+        if (std::holds_alternative<frontend::NoneValue>(binding))
+            throw UserError(ErrorKind::Value, "wp.static gave None");
         return binding;
     }
 
@@ -242,7 +253,8 @@ class PythonEnvironment : public frontend::Environment {
         // Inside kernels the names of the package are known without its prefix.
         const auto modules = nb::borrow<nb::dict>(nb::module_::import_("sys").attr("modules"));
         if (modules.contains("warp")) {
-            if (const nb::object found = attribute_or_null(modules["warp"], name.c_str()); found.is_valid()) return found;
+            if (const nb::object found = attribute_or_null(modules["warp"], name.c_str()); found.is_valid())
+                return found;
         }
         return attribute_or_null(nb::module_::import_("builtins"), name.c_str());
     }
@@ -269,24 +281,29 @@ Binding read_binding(nb::handle object) {
     if (PyBool_Check(p)) return frontend::BoolNumber{p == Py_True};
     if (PyModule_Check(p)) return frontend::Object{hold(object), "module '" + text(object.attr("__name__")) + "'"};
     if (PyType_Check(p)) return read_class(object);
-    if (const nb::object value = attribute_or_null(object, "_weft_value_"); value.is_valid() && nb::isinstance<nb::tuple>(value)) {
+    if (const nb::object value = attribute_or_null(object, "_weft_value_");
+        value.is_valid() && nb::isinstance<nb::tuple>(value)) {
         return read_constant(value);
     }
     if (PyLong_Check(p)) return read_int(p);
     if (PyFloat_Check(p)) return frontend::FloatNumber{PyFloat_AsDouble(p)};
     if (PyUnicode_Check(p)) return frontend::StringValue{text(object)};
-    if (const nb::object function = attribute_or_null(object, "_weft_function_"); function.is_valid() && nb::isinstance<FunctionObject>(function)) {
+    if (const nb::object function = attribute_or_null(object, "_weft_function_");
+        function.is_valid() && nb::isinstance<FunctionObject>(function)) {
         return std::shared_ptr<const frontend::OverloadSet>(nb::cast<FunctionObject&>(function).overloads);
     }
-    if (const nb::object name = attribute_or_null(object, "_weft_builtin_"); name.is_valid() && PyUnicode_Check(name.ptr())) {
+    if (const nb::object name = attribute_or_null(object, "_weft_builtin_");
+        name.is_valid() && PyUnicode_Check(name.ptr())) {
         return frontend::BuiltinName{text(name)};
     }
-    if (const nb::object type = attribute_or_null(object, "_weft_type_"); type.is_valid() && nb::isinstance<ir::Type>(type)) {
+    if (const nb::object type = attribute_or_null(object, "_weft_type_");
+        type.is_valid() && nb::isinstance<ir::Type>(type)) {
         // An array's instance has a type too, but is no type.
         if (attribute_or_null(object, "_weft_array_").is_valid()) return Unusable{"an array"};
         return nb::cast<ir::Type>(type);
     }
-    if (const nb::object pattern = attribute_or_null(object, "_weft_pattern_"); pattern.is_valid() && PyUnicode_Check(pattern.ptr())) {
+    if (const nb::object pattern = attribute_or_null(object, "_weft_pattern_");
+        pattern.is_valid() && PyUnicode_Check(pattern.ptr())) {
         return builtins::parse_pattern(text(pattern));
     }
     if (attribute_or_null(object, "_weft_kernel_").is_valid()) return Unusable{"a kernel"};

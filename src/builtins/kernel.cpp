@@ -17,7 +17,8 @@ void kernel_rows(Rows& rows) {
     rows.add("range", "(end: int32) -> Any", special(), "The turns of a `for` loop.");
     rows.add("adjoint", "(a: Any) -> Any", special(), "`wp.adjoint[x]`: the adjoint of a parameter, in a func_grad.");
     rows.group("Code Generation");
-    rows.add("static", "(expression: Any) -> Any", special(), "The value of a Python expression when the kernel is compiled.");
+    rows.add("static", "(expression: Any) -> Any", special(),
+             "The value of a Python expression when the kernel is compiled.");
 }
 
 }  // namespace weft::builtins

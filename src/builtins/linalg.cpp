@@ -21,12 +21,14 @@ Value* slice(Builder& b, Value* from, int first, Type result) {
 void linalg_rows(Rows& rows) {
     rows.group("Vector Math");
     const std::vector<Domain> any = {{-2, 2}};
-    rows.add("cw_mul", "(a: Vector[Scalar, n], b: Vector[Scalar, n]) -> Vector[Scalar, n]", op(Opcode::Mul), "a * b, by element.", any);
-    rows.add("cw_mul", "(a: Matrix[Scalar, n, m], b: Matrix[Scalar, n, m]) -> Matrix[Scalar, n, m]", op(Opcode::Mul), "", any);
-    rows.add("cw_div", "(a: Vector[Scalar, n], b: Vector[Scalar, n]) -> Vector[Scalar, n]", op(Opcode::Div), "a / b, by element.",
-             {{-2, 2}, {0.25, 2}});
-    rows.add("cw_div", "(a: Matrix[Scalar, n, m], b: Matrix[Scalar, n, m]) -> Matrix[Scalar, n, m]", op(Opcode::Div), "",
-             {{-2, 2}, {0.25, 2}});
+    rows.add("cw_mul", "(a: Vector[Scalar, n], b: Vector[Scalar, n]) -> Vector[Scalar, n]", op(Opcode::Mul),
+             "a * b, by element.", any);
+    rows.add("cw_mul", "(a: Matrix[Scalar, n, m], b: Matrix[Scalar, n, m]) -> Matrix[Scalar, n, m]", op(Opcode::Mul),
+             "", any);
+    rows.add("cw_div", "(a: Vector[Scalar, n], b: Vector[Scalar, n]) -> Vector[Scalar, n]", op(Opcode::Div),
+             "a / b, by element.", {{-2, 2}, {0.25, 2}});
+    rows.add("cw_div", "(a: Matrix[Scalar, n, m], b: Matrix[Scalar, n, m]) -> Matrix[Scalar, n, m]", op(Opcode::Div),
+             "", {{-2, 2}, {0.25, 2}});
     rows.add("transpose", "(a: Matrix[Scalar, n, m]) -> Matrix[Scalar, m, n]", expand([](const ExpandContext& c) {
                  const Type from = c.arguments[0]->type;
                  std::vector<Value*> parts;
@@ -41,7 +43,8 @@ void linalg_rows(Rows& rows) {
     rows.add("diag", "(vec: Vector[Scalar, n]) -> Matrix[Scalar, n, n]", expand([](const ExpandContext& c) {
                  const int n = c.result.rows();
                  std::vector<Value*> parts(static_cast<size_t>(n * n), c.builder.zero(c.result.element_type()));
-                 for (int i = 0; i < n; ++i) parts[static_cast<size_t>(i * n + i)] = c.builder.extract(c.arguments[0], i);
+                 for (int i = 0; i < n; ++i)
+                     parts[static_cast<size_t>(i * n + i)] = c.builder.extract(c.arguments[0], i);
                  return c.builder.compose(c.result, parts);
              }),
              "The matrix with the vector on its diagonal and zeros elsewhere.", any);
@@ -54,9 +57,12 @@ void linalg_rows(Rows& rows) {
              "The diagonal of a square matrix.", any);
     rows.add("vector", "(length: int32, dtype: Any) -> Any", special(),
              "A vector of the given elements, or of `length` zeros of type `dtype`.");
-    rows.add("matrix", "(shape: Any, dtype: Any) -> Any", special(), "A matrix of the given elements, row by row, or of zeros.");
-    rows.add("matrix_from_cols", "(a: Vector[Scalar, n]) -> Any", special(), "The matrix with the given vectors as its columns.");
-    rows.add("matrix_from_rows", "(a: Vector[Scalar, n]) -> Any", special(), "The matrix with the given vectors as its rows.");
+    rows.add("matrix", "(shape: Any, dtype: Any) -> Any", special(),
+             "A matrix of the given elements, row by row, or of zeros.");
+    rows.add("matrix_from_cols", "(a: Vector[Scalar, n]) -> Any", special(),
+             "The matrix with the given vectors as its columns.");
+    rows.add("matrix_from_rows", "(a: Vector[Scalar, n]) -> Any", special(),
+             "The matrix with the given vectors as its rows.");
     rows.add("identity", "(n: int32, dtype: Any) -> Any", special(), "The n x n identity matrix.");
 
     rows.group("Quaternion Math");

@@ -44,9 +44,7 @@ Value* sign(Builder& b, Value* x) {
     return b.select(b.compare(Opcode::Lt, x, b.constant(t, 0.0)), b.constant(t, -1.0), b.constant(t, 1.0));
 }
 
-Value* absolute(Builder& b, Value* x) {
-    return x->type.is_int() && !x->type.is_signed() ? x : b.unary(Opcode::Abs, x);
-}
+Value* absolute(Builder& b, Value* x) { return x->type.is_int() && !x->type.is_signed() ? x : b.unary(Opcode::Abs, x); }
 
 Value* step(Builder& b, Value* x) {
     const Type t = x->type;
@@ -124,9 +122,8 @@ std::array<MathDerivative, 24> make_derivatives() {
     const auto flat = [](Builder&, Value*, Value*, Value*) -> Value* { return nullptr; };
     using B = Builder;
     // Infinite at 0, as the limit is.
-    set(MathFn::Sqrt, [](B& b, Value* x, Value* r, Value* g) {
-        return unless_zero(b, g, b.div(b.mul(g, number(b, x, 0.5)), r));
-    });
+    set(MathFn::Sqrt,
+        [](B& b, Value* x, Value* r, Value* g) { return unless_zero(b, g, b.div(b.mul(g, number(b, x, 0.5)), r)); });
     set(MathFn::Cbrt, [](B& b, Value* x, Value* r, Value* g) {
         return unless_zero(b, g, b.div(g, b.mul(number(b, x, 3), b.mul(r, r))));
     });
@@ -145,12 +142,10 @@ std::array<MathDerivative, 24> make_derivatives() {
     set(MathFn::Tanh, [](B& b, Value* x, Value* r, Value* g) { return b.mul(g, b.sub(number(b, x, 1), b.mul(r, r))); });
     set(MathFn::Exp, [](B& b, Value*, Value* r, Value* g) { return b.mul(g, r); });
     set(MathFn::Log, [](B& b, Value* x, Value*, Value* g) { return unless_zero(b, g, b.div(g, x)); });
-    set(MathFn::Log2, [](B& b, Value* x, Value*, Value* g) {
-        return unless_zero(b, g, b.div(g, b.mul(x, number(b, x, kLn2))));
-    });
-    set(MathFn::Log10, [](B& b, Value* x, Value*, Value* g) {
-        return unless_zero(b, g, b.div(g, b.mul(x, number(b, x, kLn10))));
-    });
+    set(MathFn::Log2,
+        [](B& b, Value* x, Value*, Value* g) { return unless_zero(b, g, b.div(g, b.mul(x, number(b, x, kLn2)))); });
+    set(MathFn::Log10,
+        [](B& b, Value* x, Value*, Value* g) { return unless_zero(b, g, b.div(g, b.mul(x, number(b, x, kLn10)))); });
     const auto bell = [](B& b, Value* x, double scale) {
         return b.mul(number(b, x, scale * std::numbers::inv_sqrtpi), b.math(MathFn::Exp, b.neg(b.mul(x, x))));
     };
@@ -189,8 +184,9 @@ const MathDerivative& derivative(MathFn fn) {
 void math_rows(Rows& rows) {
     rows.group("Scalar Math");
     const std::vector<Domain> two = {{-2, 2}, {-2, 2}};
-    for (const auto& [name, code, doc] : {std::tuple{"min", Opcode::Min, "The smaller of two, by element; or the smallest element."},
-                                          std::tuple{"max", Opcode::Max, "The larger of two, by element; or the largest element."}}) {
+    for (const auto& [name, code, doc] :
+         {std::tuple{"min", Opcode::Min, "The smaller of two, by element; or the smallest element."},
+          std::tuple{"max", Opcode::Max, "The larger of two, by element; or the largest element."}}) {
         rows.add(name, "(a: Scalar, b: Scalar) -> Scalar", op(code), doc, two);
         rows.add(name, "(a: Vector[Scalar, n], b: Vector[Scalar, n]) -> Vector[Scalar, n]", op(code), "", two);
         rows.add(name, "(a: Vector[Scalar, n]) -> Scalar", reduce(code), "", {{-2, 2}});
@@ -201,7 +197,8 @@ void math_rows(Rows& rows) {
                  return c.builder.binary(Opcode::Min, raised, c.arguments[2]);
              }),
              "x brought into [low, high].", {{-3, 3}, {-1.5, -0.5}, {0.5, 1.5}});
-    const auto both = [&](std::string_view name, Value* (*f)(Builder&, Value*), std::string_view doc, const Domain& domain) {
+    const auto both = [&](std::string_view name, Value* (*f)(Builder&, Value*), std::string_view doc,
+                          const Domain& domain) {
         rows.add(name, "(x: Scalar) -> Scalar", elementwise(f), doc, {domain});
         rows.add(name, "(x: Vector[Scalar, n]) -> Vector[Scalar, n]", elementwise(f), "", {domain});
     };
@@ -209,10 +206,10 @@ void math_rows(Rows& rows) {
     both("sign", sign, "-1 where x < 0, else 1.", {-2, 2, {0}});
     rows.add("step", "(x: Scalar) -> Scalar", elementwise(step), "1 where x < 0, else 0.", {{-2, 2, {0}}});
     rows.add("nonzero", "(x: Scalar) -> Scalar", elementwise(nonzero), "0 where x is 0, else 1.", {{-2, 2, {0}}});
-    rows.add("copysign", "(x: Float, y: Float) -> Float", expand([](const ExpandContext& c) {
-                 return copysign(c.builder, c.arguments[0], c.arguments[1]);
-             }),
-             "x with the sign of y.", two).differentiable = false;
+    rows.add("copysign", "(x: Float, y: Float) -> Float",
+             expand([](const ExpandContext& c) { return copysign(c.builder, c.arguments[0], c.arguments[1]); }),
+             "x with the sign of y.", two)
+        .differentiable = false;
 
     const auto plain = [&](std::string_view name, MathFn fn, std::string_view doc, const Domain& domain) {
         rows.add(name, "(x: Float) -> Float", math(fn), doc, {domain});
@@ -231,8 +228,8 @@ void math_rows(Rows& rows) {
     plain("sqrt", MathFn::Sqrt, "The square root.", {0.1, 4});
     plain("cbrt", MathFn::Cbrt, "The cube root.", {0.1, 4});
     plain("atan", MathFn::Atan, "The arctangent, in radians.", {-4, 4});
-    rows.add("atan2", "(y: Float, x: Float) -> Float", math(MathFn::Atan2), "The angle of the point (x, y), in radians.",
-             {{0.2, 2}, {0.2, 2}});
+    rows.add("atan2", "(y: Float, x: Float) -> Float", math(MathFn::Atan2),
+             "The angle of the point (x, y), in radians.", {{0.2, 2}, {0.2, 2}});
     plain("sinh", MathFn::Sinh, "The hyperbolic sine.", {-2, 2});
     plain("cosh", MathFn::Cosh, "The hyperbolic cosine.", {-2, 2});
     plain("tanh", MathFn::Tanh, "The hyperbolic tangent.", {-2, 2});
@@ -251,8 +248,10 @@ void math_rows(Rows& rows) {
     rows.add("pow", "(x: Float, y: Float) -> Float", math(MathFn::Pow), "x ** y.", {{0.2, 2}, {-2, 2}});
     plain("erf", MathFn::Erf, "The error function.", {-2, 2});
     plain("erfc", MathFn::Erfc, "1 - erf(x).", {-2, 2});
-    plain("round", MathFn::Round, "The nearest integer; halves go away from zero.", {-3, 3, {-2.5, -1.5, -0.5, 0.5, 1.5, 2.5}});
-    plain("rint", MathFn::Rint, "The nearest integer; halves go to the even one.", {-3, 3, {-2.5, -1.5, -0.5, 0.5, 1.5, 2.5}});
+    plain("round", MathFn::Round, "The nearest integer; halves go away from zero.",
+          {-3, 3, {-2.5, -1.5, -0.5, 0.5, 1.5, 2.5}});
+    plain("rint", MathFn::Rint, "The nearest integer; halves go to the even one.",
+          {-3, 3, {-2.5, -1.5, -0.5, 0.5, 1.5, 2.5}});
     plain("trunc", MathFn::Trunc, "The integer next to x toward zero.", {-3, 3, {-2, -1, 0, 1, 2}});
     plain("floor", MathFn::Floor, "The largest integer not above x.", {-3, 3, {-2, -1, 0, 1, 2}});
     plain("ceil", MathFn::Ceil, "The smallest integer not below x.", {-3, 3, {-2, -1, 0, 1, 2}});
@@ -266,11 +265,15 @@ void math_rows(Rows& rows) {
             rows.add(name, std::string("(a: ") + type + ") -> bool", test(f, join), doc).differentiable = false;
         }
     };
-    tests("isfinite", [](Builder& b, Value* x) { return b.compare(Opcode::Lt, b.unary(Opcode::Abs, x), infinity(b, x)); },
-          Opcode::And, "Whether every element is neither infinite nor NaN.");
-    tests("isnan", [](Builder& b, Value* x) { return b.compare(Opcode::Ne, x, x); }, Opcode::Or, "Whether any element is NaN.");
-    tests("isinf", [](Builder& b, Value* x) { return b.compare(Opcode::Eq, b.unary(Opcode::Abs, x), infinity(b, x)); },
-          Opcode::Or, "Whether any element is infinite.");
+    tests(
+        "isfinite", [](Builder& b, Value* x) { return b.compare(Opcode::Lt, b.unary(Opcode::Abs, x), infinity(b, x)); },
+        Opcode::And, "Whether every element is neither infinite nor NaN.");
+    tests(
+        "isnan", [](Builder& b, Value* x) { return b.compare(Opcode::Ne, x, x); }, Opcode::Or,
+        "Whether any element is NaN.");
+    tests(
+        "isinf", [](Builder& b, Value* x) { return b.compare(Opcode::Eq, b.unary(Opcode::Abs, x), infinity(b, x)); },
+        Opcode::Or, "Whether any element is infinite.");
 }
 
 }  // namespace weft::builtins

@@ -18,12 +18,16 @@ Value* lower_bound(const ExpandContext& c, Value* begin, Value* end, Value* valu
 void native_rows(Rows& rows) {
     rows.group("Other");
     rows.add("lower_bound", "(arr: Array[Scalar, 1], value: Scalar) -> int32", expand([](const ExpandContext& c) {
-                 return lower_bound(c, c.builder.constant(ir::i32(), 0), c.builder.shape(c.arguments[0], 0), c.arguments[1]);
+                 return lower_bound(c, c.builder.constant(ir::i32(), 0), c.builder.shape(c.arguments[0], 0),
+                                    c.arguments[1]);
              }),
-             "The first index of a sorted array whose element is not less than `value`.").differentiable = false;
+             "The first index of a sorted array whose element is not less than `value`.")
+        .differentiable = false;
     rows.add("lower_bound", "(arr: Array[Scalar, 1], arr_begin: int32, arr_end: int32, value: Scalar) -> int32",
-             expand([](const ExpandContext& c) { return lower_bound(c, c.arguments[1], c.arguments[2], c.arguments[3]); }),
-             "").differentiable = false;
+             expand(
+                 [](const ExpandContext& c) { return lower_bound(c, c.arguments[1], c.arguments[2], c.arguments[3]); }),
+             "")
+        .differentiable = false;
 }
 
 }  // namespace weft::builtins

@@ -29,13 +29,16 @@ void operator_rows(Rows& rows) {
         rows.add(name, "(a: Vector[Scalar, n], b: Vector[Scalar, n]) -> Vector[Scalar, n]", op(code), "", any);
         rows.add(name, "(a: Quaternion[Float], b: Quaternion[Float]) -> Quaternion[Float]", op(code), "", any);
         rows.add(name, "(a: Matrix[Scalar, n, m], b: Matrix[Scalar, n, m]) -> Matrix[Scalar, n, m]", op(code), "", any);
-        rows.add(name, "(a: Transformation[Float], b: Transformation[Float]) -> Transformation[Float]", op(code), "", any);
+        rows.add(name, "(a: Transformation[Float], b: Transformation[Float]) -> Transformation[Float]", op(code), "",
+                 any);
     };
     elementwise("add", Opcode::Add, "a + b, by element.");
     elementwise("sub", Opcode::Sub, "a - b, by element.");
 
-    rows.add("mul", "(a: Scalar, b: Scalar) -> Scalar", op(Opcode::Mul),
-             "a * b: the product of numbers, of a number and every element, of matrices, of rotations or of transforms.", any);
+    rows.add(
+        "mul", "(a: Scalar, b: Scalar) -> Scalar", op(Opcode::Mul),
+        "a * b: the product of numbers, of a number and every element, of matrices, of rotations or of transforms.",
+        any);
     rows.add("mul", "(a: Vector[Scalar, n], b: Scalar) -> Vector[Scalar, n]", scaled(Opcode::Mul), "", any);
     rows.add("mul", "(a: Scalar, b: Vector[Scalar, n]) -> Vector[Scalar, n]", scaled(Opcode::Mul), "", any);
     rows.add("mul", "(a: Quaternion[Float], b: Float) -> Quaternion[Float]", scaled(Opcode::Mul), "", any);
@@ -45,7 +48,8 @@ void operator_rows(Rows& rows) {
     rows.add("mul", "(a: Float, b: Transformation[Float]) -> Transformation[Float]", scaled(Opcode::Mul), "", any);
     rows.add("mul", "(a: Transformation[Float], b: Float) -> Transformation[Float]", scaled(Opcode::Mul), "", any);
 
-    rows.add("div", "(a: Scalar, b: Scalar) -> Scalar", op(Opcode::Div), "a / b, by element; integers truncate.", divisor);
+    rows.add("div", "(a: Scalar, b: Scalar) -> Scalar", op(Opcode::Div), "a / b, by element; integers truncate.",
+             divisor);
     rows.add("div", "(a: Vector[Scalar, n], b: Scalar) -> Vector[Scalar, n]", scaled(Opcode::Div), "", divisor);
     rows.add("div", "(a: Scalar, b: Vector[Scalar, n]) -> Vector[Scalar, n]", scaled(Opcode::Div), "", divisor);
     rows.add("div", "(a: Matrix[Scalar, n, m], b: Scalar) -> Matrix[Scalar, n, m]", scaled(Opcode::Div), "", divisor);

@@ -64,8 +64,8 @@ class PatternReader {
 
   private:
     [[noreturn]] void fail() const {
-        throw UserError(ErrorKind::Syntax, "`" + std::string(text_) + "` is no type pattern (column " +
-                                               std::to_string(at_) + ")");
+        throw UserError(ErrorKind::Syntax,
+                        "`" + std::string(text_) + "` is no type pattern (column " + std::to_string(at_) + ")");
     }
 
     char peek() {
@@ -100,11 +100,16 @@ class PatternReader {
 
     TypePattern read() {
         const std::string name = word();
-        static const std::map<std::string, Kind> plain = {
-            {"Any", Kind::Any}, {"Scalar", Kind::Scalar}, {"Float", Kind::Float}, {"Int", Kind::Int}, {"Callable", Kind::Function}};
-        static const std::map<std::string, std::pair<Kind, int>> generic = {
-            {"Vector", {Kind::Vector, 1}},  {"Matrix", {Kind::Matrix, 2}},           {"Quaternion", {Kind::Quaternion, 0}},
-            {"Array", {Kind::Array, -1}},   {"Transformation", {Kind::Transform, 0}}};
+        static const std::map<std::string, Kind> plain = {{"Any", Kind::Any},
+                                                          {"Scalar", Kind::Scalar},
+                                                          {"Float", Kind::Float},
+                                                          {"Int", Kind::Int},
+                                                          {"Callable", Kind::Function}};
+        static const std::map<std::string, std::pair<Kind, int>> generic = {{"Vector", {Kind::Vector, 1}},
+                                                                            {"Matrix", {Kind::Matrix, 2}},
+                                                                            {"Quaternion", {Kind::Quaternion, 0}},
+                                                                            {"Array", {Kind::Array, -1}},
+                                                                            {"Transformation", {Kind::Transform, 0}}};
         if (const auto it = plain.find(name); it != plain.end()) return {it->second};
         if (name == "None") return {Type()};
         if (name == "tuple") {
@@ -173,17 +178,28 @@ std::string TypePattern::str() const {
         return name + "]";
     };
     switch (kind) {
-        case Kind::Exact: return exact ? user_name(exact) : "None";
-        case Kind::Any: return "Any";
-        case Kind::Scalar: return "Scalar";
-        case Kind::Float: return "Float";
-        case Kind::Int: return "Int";
-        case Kind::Vector: return generic("Vector");
-        case Kind::Matrix: return generic("Matrix");
-        case Kind::Quaternion: return generic("Quaternion");
-        case Kind::Transform: return generic("Transformation");
-        case Kind::Array: return generic("Array");
-        case Kind::Function: return "Callable";
+        case Kind::Exact:
+            return exact ? user_name(exact) : "None";
+        case Kind::Any:
+            return "Any";
+        case Kind::Scalar:
+            return "Scalar";
+        case Kind::Float:
+            return "Float";
+        case Kind::Int:
+            return "Int";
+        case Kind::Vector:
+            return generic("Vector");
+        case Kind::Matrix:
+            return generic("Matrix");
+        case Kind::Quaternion:
+            return generic("Quaternion");
+        case Kind::Transform:
+            return generic("Transformation");
+        case Kind::Array:
+            return generic("Array");
+        case Kind::Function:
+            return "Callable";
         case Kind::Tuple: {
             std::string text = "tuple[";
             for (size_t i = 0; i < parts.size(); ++i) text += (i ? ", " : "") + parts[i].str();
@@ -196,18 +212,25 @@ std::string TypePattern::str() const {
 bool match(const TypePattern& pattern, Type type, Matches& matches) {
     const auto element = [&] { return match(pattern.parts.at(0), type.element_type(), matches); };
     switch (pattern.kind) {
-        case Kind::Exact: return type == pattern.exact;
-        case Kind::Any: return static_cast<bool>(type);
-        case Kind::Scalar: return match_variable("Scalar", type.is_float() || type.is_int(), type, matches);
-        case Kind::Float: return match_variable("Float", type.is_float(), type, matches);
-        case Kind::Int: return match_variable("Int", type.is_int(), type, matches);
+        case Kind::Exact:
+            return type == pattern.exact;
+        case Kind::Any:
+            return static_cast<bool>(type);
+        case Kind::Scalar:
+            return match_variable("Scalar", type.is_float() || type.is_int(), type, matches);
+        case Kind::Float:
+            return match_variable("Float", type.is_float(), type, matches);
+        case Kind::Int:
+            return match_variable("Int", type.is_int(), type, matches);
         case Kind::Vector:
             return type.is(TypeKind::Vec) && element() && match_length(pattern.lengths[0], type.part_count(), matches);
         case Kind::Matrix:
             return type.is(TypeKind::Mat) && element() && match_length(pattern.lengths[0], type.rows(), matches) &&
                    match_length(pattern.lengths[1], type.columns(), matches);
-        case Kind::Quaternion: return type.is(TypeKind::Quat) && element();
-        case Kind::Transform: return type.is(TypeKind::Transform) && element();
+        case Kind::Quaternion:
+            return type.is(TypeKind::Quat) && element();
+        case Kind::Transform:
+            return type.is(TypeKind::Transform) && element();
         case Kind::Array:
             return type.is(TypeKind::Array) && match(pattern.parts[0], type.target(), matches) &&
                    match_length(pattern.lengths[0], type.ndim(), matches);
@@ -218,7 +241,8 @@ bool match(const TypePattern& pattern, Type type, Matches& matches) {
             }
             return true;
         }
-        case Kind::Function: return false;
+        case Kind::Function:
+            return false;
     }
     return false;
 }
@@ -232,22 +256,32 @@ Type substitute(const TypePattern& pattern, const Matches& matches) {
     const auto element = [&] { return substitute(pattern.parts.at(0), matches).element(); };
     const auto length = [&](size_t i) { return substitute(pattern.lengths.at(i), matches); };
     switch (pattern.kind) {
-        case Kind::Exact: return pattern.exact;
-        case Kind::Scalar: return variable("Scalar");
-        case Kind::Float: return variable("Float");
-        case Kind::Int: return variable("Int");
-        case Kind::Vector: return Type::vec(length(0), element());
-        case Kind::Matrix: return Type::mat(length(0), length(1), element());
-        case Kind::Quaternion: return Type::quat(element());
-        case Kind::Transform: return Type::transform(element());
-        case Kind::Array: return Type::array(substitute(pattern.parts[0], matches), length(0));
+        case Kind::Exact:
+            return pattern.exact;
+        case Kind::Scalar:
+            return variable("Scalar");
+        case Kind::Float:
+            return variable("Float");
+        case Kind::Int:
+            return variable("Int");
+        case Kind::Vector:
+            return Type::vec(length(0), element());
+        case Kind::Matrix:
+            return Type::mat(length(0), length(1), element());
+        case Kind::Quaternion:
+            return Type::quat(element());
+        case Kind::Transform:
+            return Type::transform(element());
+        case Kind::Array:
+            return Type::array(substitute(pattern.parts[0], matches), length(0));
         case Kind::Tuple: {
             std::vector<Type> parts;
             for (const auto& part : pattern.parts) parts.push_back(substitute(part, matches));
             return Type::tuple(parts);
         }
         case Kind::Any:
-        case Kind::Function: break;
+        case Kind::Function:
+            break;
     }
     WEFT_CHECK(false, "pattern " + pattern.str() + " gives no type");
 }
@@ -255,11 +289,14 @@ Type substitute(const TypePattern& pattern, const Matches& matches) {
 std::string user_name(Type type) {
     const auto suffix = [](Scalar s) { return s == Scalar::F32 ? std::string() : std::string(names_of(s).suffix); };
     switch (type.kind()) {
-        case TypeKind::Void: return "None";
-        case TypeKind::Scalar: return std::string(names_of(type.element()).name);
+        case TypeKind::Void:
+            return "None";
+        case TypeKind::Scalar:
+            return std::string(names_of(type.element()).name);
         case TypeKind::Vec:
             if (type.element() == Scalar::Bool || type.part_count() > 4) {
-                return "vec(length=" + std::to_string(type.part_count()) + ", dtype=" + user_name(type.element_type()) + ")";
+                return "vec(length=" + std::to_string(type.part_count()) + ", dtype=" + user_name(type.element_type()) +
+                       ")";
             }
             return "vec" + std::to_string(type.part_count()) + suffix(type.element());
         case TypeKind::Mat:
@@ -268,9 +305,12 @@ std::string user_name(Type type) {
                        "), dtype=" + user_name(type.element_type()) + ")";
             }
             return "mat" + std::to_string(type.rows()) + std::to_string(type.columns()) + suffix(type.element());
-        case TypeKind::Quat: return "quat" + suffix(type.element());
-        case TypeKind::Transform: return "transform" + suffix(type.element());
-        case TypeKind::Struct: return type.name();
+        case TypeKind::Quat:
+            return "quat" + suffix(type.element());
+        case TypeKind::Transform:
+            return "transform" + suffix(type.element());
+        case TypeKind::Struct:
+            return type.name();
         case TypeKind::Tuple: {
             std::string text = "tuple[";
             for (int i = 0; i < type.part_count(); ++i) text += (i ? ", " : "") + user_name(type.part(i));
@@ -280,7 +320,8 @@ std::string user_name(Type type) {
             return "array(dtype=" + user_name(type.target()) +
                    (type.ndim() == 1 ? ")" : ", ndim=" + std::to_string(type.ndim()) + ")");
         case TypeKind::Ref:
-        case TypeKind::Stack: break;
+        case TypeKind::Stack:
+            break;
     }
     return type.str();
 }
@@ -291,7 +332,9 @@ Type type_named(std::string_view name) {
     for (const auto& names : kScalars) {
         if (names.name == name) return Type::scalar(names.scalar);
     }
-    const auto digit = [&](size_t i) { return i < name.size() && name[i] >= '1' && name[i] <= '9' ? name[i] - '0' : 0; };
+    const auto digit = [&](size_t i) {
+        return i < name.size() && name[i] >= '1' && name[i] <= '9' ? name[i] - '0' : 0;
+    };
     const auto rest = [&](size_t i) { return scalar_of_suffix(name.substr(i)); };
     if (name.starts_with("vec") && digit(3)) {
         if (const auto scalar = rest(4)) return Type::vec(digit(3), *scalar);

@@ -14,18 +14,18 @@ namespace weft::builtins {
 
 struct TypePattern {
     enum class Kind {
-        Exact,      // `exact`
-        Any,        // any type; each use is free
-        Scalar,     // a number (bool is none)
+        Exact,   // `exact`
+        Any,     // any type; each use is free
+        Scalar,  // a number (bool is none)
         Float,
         Int,
-        Vector,     // parts = {element}, lengths = {n}
-        Matrix,     // parts = {element}, lengths = {rows, columns}
-        Quaternion, // parts = {element}
-        Transform,  // parts = {element}
-        Array,      // parts = {element}, lengths = {ndim}
-        Tuple,      // parts: several results
-        Function,   // a function passed by name
+        Vector,      // parts = {element}, lengths = {n}
+        Matrix,      // parts = {element}, lengths = {rows, columns}
+        Quaternion,  // parts = {element}
+        Transform,   // parts = {element}
+        Array,       // parts = {element}, lengths = {ndim}
+        Tuple,       // parts: several results
+        Function,    // a function passed by name
     };
     // A number, a variable (lower-case name), or either empty: any.
     struct Length {
@@ -53,7 +53,7 @@ TypePattern parse_pattern(std::string_view text);
 
 // What the variables of a signature stand for in one match.
 struct Matches {
-    std::map<std::string, ir::Type> types;   // "Scalar", "Float", "Int"
+    std::map<std::string, ir::Type> types;  // "Scalar", "Float", "Int"
     std::map<std::string, int> lengths;
 };
 

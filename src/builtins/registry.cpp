@@ -40,6 +40,7 @@ std::string trim(std::string_view text) {
 struct Registry {
     std::vector<Row> rows;
     std::vector<Builtin> builtins;
+    std::vector<Builtin> helpers;
     std::unordered_map<std::string_view, const Builtin*> by_name;
 
     Registry() {
@@ -52,7 +53,7 @@ struct Registry {
         native_rows(writer);
         for (const auto& f : prelude()) {
             writer.group(f.group);
-            writer.add(f.name, f.signature, LowerPrelude{f.tree, f.gradient, f.file}, f.doc);
+            writer.add(f.name, f.signature, LowerPrelude{f.tree, f.gradient, f.file, f.updates}, f.doc);
         }
         std::unordered_map<std::string, size_t> index;
         for (const Row& row : rows) {
@@ -62,7 +63,14 @@ struct Registry {
             if (builtin.doc.empty()) builtin.doc = row.doc;
             builtin.rows.push_back(&row);
         }
-        for (const Builtin& builtin : builtins) by_name.emplace(builtin.name, &builtin);
+        std::stable_partition(builtins.begin(), builtins.end(), [](const Builtin& b) { return b.name[0] != '_'; });
+        const auto first_helper =
+            std::find_if(builtins.begin(), builtins.end(), [](const Builtin& b) { return b.name[0] == '_'; });
+        helpers.assign(first_helper, builtins.end());
+        builtins.erase(first_helper, builtins.end());
+        for (const auto* list : {&builtins, &helpers}) {
+            for (const Builtin& builtin : *list) by_name.emplace(builtin.name, &builtin);
+        }
     }
 };
 
@@ -79,7 +87,8 @@ size_t distance(std::string_view a, std::string_view b) {
     for (size_t i = 1; i <= a.size(); ++i) {
         for (size_t j = 1; j <= b.size(); ++j) {
             d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
         }
     }
     return d[a.size()][b.size()];

@@ -1,6 +1,6 @@
-// The registry of builtins: one row an overload, written in operators.cpp, math.cpp, linalg.cpp, memory.cpp, kernel.cpp,
-// native.cpp and prelude/*.py; frozen when first asked for. Rows say how a builtin is typed, lowered, derived, sampled
-// by tests and documented. How calls are resolved is the front end's business.
+// The registry of builtins: one row an overload, written in operators.cpp, math.cpp, linalg.cpp, memory.cpp,
+// kernel.cpp, native.cpp and prelude/*.py; frozen when first asked for. Rows say how a builtin is typed, lowered,
+// derived, sampled by tests and documented. How calls are resolved is the front end's business.
 #pragma once
 
 #include <functional>
@@ -55,6 +55,9 @@ struct LowerPrelude {  // a function of the prelude, as a serialised tree
     std::string_view tree;
     std::string_view gradient;  // serialised tree of its @func_grad, "" when autodiff makes it
     std::string_view file;
+    // A parameter whose argument is a variable that takes the last result as its new value (a random state); "" if
+    // none.
+    std::string_view updates = {};
 };
 struct LowerSpecial {};  // the front end's own (tid, printf, static, ...)
 using Lowering = std::variant<LowerSpecial, LowerOp, LowerMath, LowerExpand, LowerNative, LowerPrelude>;
@@ -83,7 +86,7 @@ struct Builtin {
     std::vector<const Row*> rows;  // in order of declaration: the first that fits is taken
 };
 
-// The registry, built on first use.
+// The registry, built on first use. Helpers of the prelude, whose names start with `_`, are found but not listed.
 const std::vector<Builtin>& all();
 const Builtin* find(std::string_view name);
 // Names close to a misspelt one, best first; at most three.

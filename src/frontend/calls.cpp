@@ -33,13 +33,15 @@ std::vector<FunctionLowering::Argument> FunctionLowering::arguments(const Expr& 
             if (const auto* tuple = entity.as<TupleEntity>()) {
                 for (const auto& part : tuple->parts) result.push_back({"", part, one.span});
             } else if (type.is_aggregate() && !type.is(ir::TypeKind::Struct)) {
-                for (int k = 0; k < type.part_count(); ++k) result.push_back({"", builder_.extract(entity.value(), k), one.span});
+                for (int k = 0; k < type.part_count(); ++k)
+                    result.push_back({"", builder_.extract(entity.value(), k), one.span});
             } else {
                 fail(ErrorKind::Type, one.span, "`*` needs a vector or a tuple, found " + entity.describe());
             }
         } else {
             result.push_back({"", expression(one), one.span});
-            if (result.back().entity.as<Unknown>()) fail(ErrorKind::Type, one.span, "this argument has no value: what is called here returns nothing");
+            if (result.back().entity.as<Unknown>())
+                fail(ErrorKind::Type, one.span, "this argument has no value: what is called here returns nothing");
         }
     }
     return result;
@@ -63,13 +65,17 @@ Entity FunctionLowering::call_builtin(const std::string& name, const Expr& e) {
         if (a.name.empty()) positional.push_back(a.entity);
     }
     if (positional.size() == given.size()) {
-        if (auto result = try_rows(name, positional, e.span)) return *result;
+        if (auto result = try_rows(name, positional, e.span)) {
+            write_back(e);
+            return *result;
+        }
     } else {
         for (const auto* row : builtin->rows) {
             std::vector<Entity> ordered = positional;
             const auto& parameters = row->signature.parameters;
             for (size_t i = positional.size(); i < parameters.size(); ++i) {
-                const auto it = std::find_if(given.begin(), given.end(), [&](const Argument& a) { return a.name == parameters[i].name; });
+                const auto it = std::find_if(given.begin(), given.end(),
+                                             [&](const Argument& a) { return a.name == parameters[i].name; });
                 if (it != given.end()) ordered.push_back(it->entity);
             }
             if (ordered.size() != given.size()) continue;
@@ -77,16 +83,29 @@ Entity FunctionLowering::call_builtin(const std::string& name, const Expr& e) {
         }
     }
     std::string found;
-    for (const auto& a : given) found += (found.empty() ? "" : ", ") + (a.name.empty() ? "" : a.name + "=") + a.entity.describe();
+    for (const auto& a : given)
+        found += (found.empty() ? "" : ", ") + (a.name.empty() ? "" : a.name + "=") + a.entity.describe();
     std::string list;
     for (const auto* row : builtin->rows) list += "\n    " + name + row->signature.str();
     std::vector<std::string> notes = {"its forms:" + list};
     fail(ErrorKind::Type, e.span, "`" + name + "` has no form for (" + found + ")", notes);
 }
 
+// An argument that the builtin updates is a variable; of any other expression the new value is lost, as a temporary is.
+void FunctionLowering::write_back(const Expr& call) {
+    if (!updated_) return;
+    const auto [argument, new_value] = *updated_;
+    updated_.reset();
+    const Expr& target = call.child(static_cast<size_t>(argument) + 1);
+    const bool assignable =
+        target.kind == ExprKind::Name || target.kind == ExprKind::Attribute || target.kind == ExprKind::Subscript;
+    if (assignable) write(place(target), new_value, target.span);
+}
+
 // ---- functions of the user ----
 
-std::optional<std::vector<Entity>> FunctionLowering::match_parameters(const FunctionSource& f, std::span<const Argument> arguments,
+std::optional<std::vector<Entity>> FunctionLowering::match_parameters(const FunctionSource& f,
+                                                                      std::span<const Argument> arguments,
                                                                       std::string* why) {
     const auto& parameters = f.tree->parameters;
     std::vector<std::optional<Entity>> slots(parameters.size());
@@ -104,7 +123,8 @@ std::optional<std::vector<Entity>> FunctionLowering::match_parameters(const Func
             }
         }
         if (slot >= parameters.size()) {
-            *why = "takes " + std::to_string(parameters.size()) + " arguments, found " + std::to_string(arguments.size());
+            *why =
+                "takes " + std::to_string(parameters.size()) + " arguments, found " + std::to_string(arguments.size());
             return std::nullopt;
         }
         if (slots[slot]) {
@@ -139,7 +159,8 @@ Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, st
     for (const bool generic : {false, true}) {
         for (auto it = set.functions.rbegin(); it != set.functions.rend(); ++it) {
             const auto& parameters = instances_.signature(**it);
-            const bool is_generic = std::any_of(parameters.begin(), parameters.end(), [](const ParameterInfo& p) { return !p.type.is_exact(); });
+            const bool is_generic = std::any_of(parameters.begin(), parameters.end(),
+                                                [](const ParameterInfo& p) { return !p.type.is_exact(); });
             if (is_generic != generic) continue;
             std::string why;
             auto entities = match_parameters(**it, arguments, &why);
@@ -148,10 +169,12 @@ Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, st
             for (size_t i = 0; entities && i < entities->size(); ++i) {
                 Entity& entity = (*entities)[i];
                 entity = settle(entity, e.span);
-                InstanceArgument argument{entity.value() ? entity.value()->type : Type(), entity.value() ? Entity() : entity};
+                InstanceArgument argument{entity.value() ? entity.value()->type : Type(),
+                                          entity.value() ? Entity() : entity};
                 if (entity.as<TupleEntity>()) argument = {entity.type(), {}};
                 if (!accepts(parameters[i].type, argument, matches)) {
-                    why = "needs " + parameters[i].type.str() + " for `" + parameters[i].name + "`, found " + entity.describe();
+                    why = "needs " + parameters[i].type.str() + " for `" + parameters[i].name + "`, found " +
+                          entity.describe();
                     entities.reset();
                     break;
                 }
@@ -159,7 +182,8 @@ Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, st
             }
             if (!entities) {
                 std::string text = "`" + set.name + "(";
-                for (size_t i = 0; i < parameters.size(); ++i) text += (i ? ", " : "") + parameters[i].name + ": " + parameters[i].type.str();
+                for (size_t i = 0; i < parameters.size(); ++i)
+                    text += (i ? ", " : "") + parameters[i].name + ": " + parameters[i].type.str();
                 reasons.push_back(text + ")` " + why);
                 continue;
             }

@@ -41,21 +41,30 @@ ir::Value* FunctionLowering::convert(const Entity& entity, Type scalar, const Sp
 Entity FunctionLowering::construct(Type type, std::span<const Argument> arguments, const Expr& e) {
     for (const auto& a : arguments) {
         if (!a.name.empty()) {
-            fail(ErrorKind::Argument, a.span, user_name(type) + "(...) takes no argument by name, found `" + a.name + "`");
+            fail(ErrorKind::Argument, a.span,
+                 user_name(type) + "(...) takes no argument by name, found `" + a.name + "`");
         }
     }
     switch (type.kind()) {
         case TypeKind::Scalar:
             if (arguments.size() != 1) {
-                fail(ErrorKind::Argument, e.span, user_name(type) + "(...) takes one number, found " + std::to_string(arguments.size()) + " arguments");
+                fail(ErrorKind::Argument, e.span,
+                     user_name(type) + "(...) takes one number, found " + std::to_string(arguments.size()) +
+                         " arguments");
             }
             return convert(arguments[0].entity, type, arguments[0].span);
-        case TypeKind::Vec: return construct_vector(type, arguments, e);
-        case TypeKind::Mat: return construct_matrix(type, arguments, e);
-        case TypeKind::Quat: return construct_quaternion(type, arguments, e);
-        case TypeKind::Transform: return construct_transform(type, arguments, e);
-        case TypeKind::Struct: return construct_struct(type, arguments, e);
-        default: fail(ErrorKind::Type, e.span, "values of type " + user_name(type) + " cannot be made in a kernel");
+        case TypeKind::Vec:
+            return construct_vector(type, arguments, e);
+        case TypeKind::Mat:
+            return construct_matrix(type, arguments, e);
+        case TypeKind::Quat:
+            return construct_quaternion(type, arguments, e);
+        case TypeKind::Transform:
+            return construct_transform(type, arguments, e);
+        case TypeKind::Struct:
+            return construct_struct(type, arguments, e);
+        default:
+            fail(ErrorKind::Type, e.span, "values of type " + user_name(type) + " cannot be made in a kernel");
     }
 }
 
@@ -72,8 +81,9 @@ ir::Value* FunctionLowering::construct_vector(Type type, std::span<const Argumen
     }
     if (arguments.size() != length) {
         fail(ErrorKind::Argument, e.span,
-             user_name(type) + "(...) takes nothing, one number, " + std::to_string(length) + " numbers or a vector, found " +
-                 std::to_string(arguments.size()) + (arguments.size() == 1 ? " argument: " + arguments[0].entity.describe() : " arguments"));
+             user_name(type) + "(...) takes nothing, one number, " + std::to_string(length) +
+                 " numbers or a vector, found " + std::to_string(arguments.size()) +
+                 (arguments.size() == 1 ? " argument: " + arguments[0].entity.describe() : " arguments"));
     }
     std::vector<Value*> parts;
     for (const auto& a : arguments) parts.push_back(convert(a.entity, element, a.span));
@@ -86,7 +96,9 @@ ir::Value* FunctionLowering::matrix_of_vectors(const Expr& e, std::span<const Ar
     for (const auto& v : vectors) {
         const Type type = v.entity.type();
         if (!type.is(TypeKind::Vec) || type != first) {
-            fail(ErrorKind::Type, v.span, "a matrix is made of vectors of one type, found " + v.entity.describe() + " with " + vectors[0].entity.describe());
+            fail(ErrorKind::Type, v.span,
+                 "a matrix is made of vectors of one type, found " + v.entity.describe() + " with " +
+                     vectors[0].entity.describe());
         }
     }
     const auto count = static_cast<int>(vectors.size());
@@ -113,13 +125,15 @@ ir::Value* FunctionLowering::construct_matrix(Type type, std::span<const Argumen
         }
     }
     // The vectors are columns, as they were before version 1.10 of the API; later ones refuse them.
-    if (given.is(TypeKind::Vec) && static_cast<int>(arguments.size()) == type.columns() && given.part_count() == type.rows()) {
+    if (given.is(TypeKind::Vec) && static_cast<int>(arguments.size()) == type.columns() &&
+        given.part_count() == type.rows()) {
         return builder_.cast(type, matrix_of_vectors(e, arguments, true));
     }
     if (static_cast<int>(arguments.size()) != type.part_count()) {
         fail(ErrorKind::Argument, e.span,
-             user_name(type) + "(...) takes nothing, one number, " + std::to_string(type.part_count()) + " numbers or a matrix, found " +
-                 std::to_string(arguments.size()) + (arguments.size() == 1 ? " argument: " + arguments[0].entity.describe() : " arguments"));
+             user_name(type) + "(...) takes nothing, one number, " + std::to_string(type.part_count()) +
+                 " numbers or a matrix, found " + std::to_string(arguments.size()) +
+                 (arguments.size() == 1 ? " argument: " + arguments[0].entity.describe() : " arguments"));
     }
     std::vector<Value*> parts;
     for (const auto& a : arguments) parts.push_back(convert(a.entity, element, a.span));
@@ -135,7 +149,8 @@ ir::Value* FunctionLowering::construct_quaternion(Type type, std::span<const Arg
     if (arguments.size() == 4) {
         for (const auto& a : arguments) parts.push_back(convert(a.entity, element, a.span));
     } else if (given.is(TypeKind::Vec) && given.part_count() == 3 && arguments.size() == 2) {
-        for (int i = 0; i < 3; ++i) parts.push_back(builder_.cast(element, builder_.extract(arguments[0].entity.value(), i)));
+        for (int i = 0; i < 3; ++i)
+            parts.push_back(builder_.cast(element, builder_.extract(arguments[0].entity.value(), i)));
         parts.push_back(convert(arguments[1].entity, element, arguments[1].span));
     } else {
         fail(ErrorKind::Argument, e.span,
@@ -186,7 +201,8 @@ ir::Value* FunctionLowering::construct_struct(Type type, std::span<const Argumen
         const auto i = static_cast<int>(parts.size());
         if (v->type != type.part(i)) {
             fail(ErrorKind::Type, a.span,
-                 "member `" + type.fields()[parts.size()].name + "` of " + type.name() + " is " + user_name(type.part(i)) + ", found " + user_name(v->type));
+                 "member `" + type.fields()[parts.size()].name + "` of " + type.name() + " is " +
+                     user_name(type.part(i)) + ", found " + user_name(v->type));
         }
         parts.push_back(v);
     }

@@ -12,7 +12,8 @@ bool same_int(const IntNumber& a, const IntNumber& b) { return a.negative == b.n
 ir::Value* constant_value(ir::Builder& builder, const Constant& constant) {
     if (constant.type.is_scalar()) return builder.constant_bits(constant.type, constant.bits.at(0));
     std::vector<ir::Value*> parts;
-    for (const uint64_t bits : constant.bits) parts.push_back(builder.constant_bits(constant.type.element_type(), bits));
+    for (const uint64_t bits : constant.bits)
+        parts.push_back(builder.constant_bits(constant.type.element_type(), bits));
     return builder.compose(constant.type, parts);
 }
 

@@ -1,5 +1,5 @@
-// What an expression of the kernel language denotes while it is lowered: a run-time value, or something known at compile
-// time (a literal, a type, a function, a module, a string, a tuple of these).
+// What an expression of the kernel language denotes while it is lowered: a run-time value, or something known at
+// compile time (a literal, a type, a function, a module, a string, a tuple of these).
 #pragma once
 
 #include <memory>
@@ -35,7 +35,9 @@ struct Entity {
     Entity(T value) : what(std::move(value)) {}
 
     template <typename T>
-    const T* as() const { return std::get_if<T>(&what); }
+    const T* as() const {
+        return std::get_if<T>(&what);
+    }
     ir::Value* value() const {
         const auto* v = as<ir::Value*>();
         return v ? *v : nullptr;

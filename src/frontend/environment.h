@@ -1,7 +1,8 @@
 // What the front end asks of the world outside a function while it lowers it: what a free name stands for, an attribute
 // of a module or class, a parameter's annotation and default, the value of `wp.static(...)`.
-// `bind/environment.cpp` answers from Python objects (taking the GIL inside each call); C++ tests and the prelude answer
-// from tables. Nothing here is a Python object: an object that only takes attributes travels as an opaque Object.
+// `bind/environment.cpp` answers from Python objects (taking the GIL inside each call); C++ tests and the prelude
+// answer from tables. Nothing here is a Python object: an object that only takes attributes travels as an opaque
+// Object.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ struct OverloadSet {
 
 // ---- what a name may stand for ----
 
-struct Unknown {};       // no such name
-struct NoneValue {};     // Python's None
+struct Unknown {};    // no such name
+struct NoneValue {};  // Python's None
 // A Python int that is captured or computed by wp.static: int32, unless a typed constructor asks for its full value.
 struct IntNumber {
     bool negative = false;
@@ -67,9 +68,9 @@ struct Unusable {
     std::string description;  // "a list"
 };
 
-using Binding = std::variant<Unknown, NoneValue, IntNumber, FloatNumber, BoolNumber, Constant, ir::Type,
-                             builtins::TypePattern, BuiltinName, std::shared_ptr<const OverloadSet>, StringValue, Object,
-                             Unusable>;
+using Binding =
+    std::variant<Unknown, NoneValue, IntNumber, FloatNumber, BoolNumber, Constant, ir::Type, builtins::TypePattern,
+                 BuiltinName, std::shared_ptr<const OverloadSet>, StringValue, Object, Unusable>;
 
 // One per user function or kernel. Calls may come from any thread, without the GIL, but not at the same time.
 class Environment {

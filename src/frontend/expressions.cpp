@@ -20,7 +20,8 @@ bool is_cheap(const Expr& e) {
         case ExprKind::Name:
         case ExprKind::Int:
         case ExprKind::Float:
-        case ExprKind::Bool: return true;
+        case ExprKind::Bool:
+            return true;
         case ExprKind::Binary:
             if (e.text == "/" || e.text == "//" || e.text == "%" || e.text == "**" || e.text == "@") return false;
             [[fallthrough]];
@@ -29,8 +30,10 @@ bool is_cheap(const Expr& e) {
         case ExprKind::Or:
         case ExprKind::Compare:
             return std::all_of(e.children.begin(), e.children.end(), [](const ExprPtr& c) { return is_cheap(*c); });
-        case ExprKind::Attribute: return is_cheap(e.child(0));
-        default: return false;
+        case ExprKind::Attribute:
+            return is_cheap(e.child(0));
+        default:
+            return false;
     }
 }
 
@@ -65,9 +68,11 @@ std::string FunctionLowering::text_of(const Span& span) const {
     std::string text;
     for (int line = span.line; line <= span.end_line; ++line) {
         std::string_view whole = source_.file ? source_.file->line(line) : std::string_view{};
-        const auto end = static_cast<size_t>(std::max(0, line == span.end_line ? span.end_column : static_cast<int>(whole.size())));
+        const auto end =
+            static_cast<size_t>(std::max(0, line == span.end_line ? span.end_column : static_cast<int>(whole.size())));
         whole = whole.substr(0, end);
-        if (line == span.line) whole = whole.substr(std::min(whole.size(), static_cast<size_t>(std::max(0, span.column))));
+        if (line == span.line)
+            whole = whole.substr(std::min(whole.size(), static_cast<size_t>(std::max(0, span.column))));
         text += whole;
         if (line != span.end_line) text += '\n';
     }
@@ -76,13 +81,15 @@ std::string FunctionLowering::text_of(const Span& span) const {
 
 ir::Value* FunctionLowering::value(const Expr& e) {
     const Entity entity = expression(e);
-    if (entity.as<Unknown>()) fail(ErrorKind::Type, e.span, "a value is needed here, but what is called returns nothing");
+    if (entity.as<Unknown>())
+        fail(ErrorKind::Type, e.span, "a value is needed here, but what is called returns nothing");
     return materialize(entity, e.span);
 }
 
 Entity FunctionLowering::expression(const Expr& e) {
     switch (e.kind) {
-        case ExprKind::Name: return lookup(e.text, e.span);
+        case ExprKind::Name:
+            return lookup(e.text, e.span);
         case ExprKind::Int: {
             IntNumber number;
             for (const char digit : e.text) {
@@ -96,29 +103,44 @@ Entity FunctionLowering::expression(const Expr& e) {
             }
             return number;
         }
-        case ExprKind::Float: return FloatNumber{e.number};
-        case ExprKind::Bool: return BoolNumber{e.number != 0};
-        case ExprKind::String: return StringValue{e.text};
-        case ExprKind::None: return NoneValue{};
+        case ExprKind::Float:
+            return FloatNumber{e.number};
+        case ExprKind::Bool:
+            return BoolNumber{e.number != 0};
+        case ExprKind::String:
+            return StringValue{e.text};
+        case ExprKind::None:
+            return NoneValue{};
         case ExprKind::Attribute:
-        case ExprKind::Subscript: return read(place(e), e.span);
-        case ExprKind::Call: return call(e);
-        case ExprKind::Unary: return unary(e);
-        case ExprKind::Binary: return binary(e);
+        case ExprKind::Subscript:
+            return read(place(e), e.span);
+        case ExprKind::Call:
+            return call(e);
+        case ExprKind::Unary:
+            return unary(e);
+        case ExprKind::Binary:
+            return binary(e);
         case ExprKind::And:
-        case ExprKind::Or: return logical(e);
-        case ExprKind::Compare: return comparison(e);
-        case ExprKind::Conditional: return conditional(e);
+        case ExprKind::Or:
+            return logical(e);
+        case ExprKind::Compare:
+            return comparison(e);
+        case ExprKind::Conditional:
+            return conditional(e);
         case ExprKind::Tuple: {
             TupleEntity tuple;
             for (const auto& part : e.children) tuple.parts.push_back(expression(*part));
             return tuple;
         }
-        case ExprKind::Slice: fail(ErrorKind::Syntax, e.span, "a slice can stand inside [...] only");
-        case ExprKind::Starred: fail(ErrorKind::Syntax, e.span, "`*` can stand before an argument of a call only");
-        case ExprKind::Unsupported: fail(ErrorKind::Syntax, e.span, "kernels cannot contain " + e.text);
+        case ExprKind::Slice:
+            fail(ErrorKind::Syntax, e.span, "a slice can stand inside [...] only");
+        case ExprKind::Starred:
+            fail(ErrorKind::Syntax, e.span, "`*` can stand before an argument of a call only");
+        case ExprKind::Unsupported:
+            fail(ErrorKind::Syntax, e.span, "kernels cannot contain " + e.text);
         case ExprKind::Keyword:
-        case ExprKind::Missing: break;
+        case ExprKind::Missing:
+            break;
     }
     WEFT_CHECK(false, "an expression of kind " + std::string(word(e.kind)));
 }
@@ -169,7 +191,8 @@ Entity FunctionLowering::logical(const Expr& e) {
         if (ir::constant_integer(result)) {
             result = truth(expression(next), next.span);
         } else if (is_cheap(next)) {
-            result = builder_.binary(conjunction ? Opcode::And : Opcode::Or, result, truth(expression(next), next.span));
+            result =
+                builder_.binary(conjunction ? Opcode::And : Opcode::Or, result, truth(expression(next), next.span));
         } else {
             const auto rest = [&]() -> std::vector<Value*> { return {truth(expression(next), next.span)}; };
             const auto decided = [&]() -> std::vector<Value*> { return {builder_.boolean(!conjunction)}; };
@@ -270,7 +293,8 @@ Entity FunctionLowering::static_value(const Expr& call) {
     std::vector<std::pair<std::string, Binding>> locals;
     for (const auto& name : unrolled_) {
         const auto it = names_.find(name);
-        const auto number = it == names_.end() || !it->second.value() ? std::nullopt : ir::constant_integer(it->second.value());
+        const auto number =
+            it == names_.end() || !it->second.value() ? std::nullopt : ir::constant_integer(it->second.value());
         if (!number) continue;
         const bool negative = *number < 0;
         locals.emplace_back(name, IntNumber{negative, static_cast<uint64_t>(negative ? -*number : *number)});

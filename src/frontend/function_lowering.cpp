@@ -70,9 +70,9 @@ void FunctionLowering::lower_gradient(const std::vector<InstanceArgument>& forwa
     const auto& parameters = source_.tree->parameters;
     if (parameters.size() != forward.size() + results.size()) {
         fail(ErrorKind::Argument, source_.tree->span,
-             "the gradient `" + source_.name + "` has " + std::to_string(parameters.size()) + " parameters; it needs the " +
-                 std::to_string(forward.size()) + " of its function, then the adjoint of each result (" +
-                 std::to_string(results.size()) + ")");
+             "the gradient `" + source_.name + "` has " + std::to_string(parameters.size()) +
+                 " parameters; it needs the " + std::to_string(forward.size()) +
+                 " of its function, then the adjoint of each result (" + std::to_string(results.size()) + ")");
     }
     for (size_t i = 0; i < forward.size(); ++i) {
         const std::string& name = parameters[i].name;
@@ -86,7 +86,8 @@ void FunctionLowering::lower_gradient(const std::vector<InstanceArgument>& forwa
     }
     for (size_t i = 0; i < results.size(); ++i) {
         const std::string& name = parameters[forward.size() + i].name;
-        names_[name] = results[i].is_differentiable() ? builder_.parameter(results[i], name) : builder_.zero(results[i]);
+        names_[name] =
+            results[i].is_differentiable() ? builder_.parameter(results[i], name) : builder_.zero(results[i]);
     }
     std::vector<Type> adjoints;
     for (size_t i = 0; i < forward.size(); ++i) {
@@ -152,10 +153,12 @@ Entity FunctionLowering::from_binding(const Binding& binding, const std::string&
     if (unusable) {
         fail(ErrorKind::Name, span,
              "`" + name + "` is " + std::get<Unusable>(binding).description +
-                 ", which a kernel cannot use; numbers, vectors, matrices, types and @wp.func functions can be captured");
+                 ", which a kernel cannot use; numbers, vectors, matrices, types and @wp.func functions can be "
+                 "captured");
     }
     if (std::holds_alternative<builtins::TypePattern>(binding)) {
-        fail(ErrorKind::Type, span, "`" + name + "` is a generic type: it has no values and can stand in annotations only");
+        fail(ErrorKind::Type, span,
+             "`" + name + "` is a generic type: it has no values and can stand in annotations only");
     }
     if (std::holds_alternative<NoneValue>(binding)) fail(ErrorKind::Name, span, "`" + name + "` is None");
     if (std::holds_alternative<Unknown>(binding)) fail(ErrorKind::Name, span, "unknown name `" + name + "`");
@@ -184,7 +187,8 @@ ir::Value* FunctionLowering::materialize(const Entity& entity, const Span& span)
         // 0x80000000 to 0xFFFFFFFF are hash masks and the like: their bits are taken.
         const uint64_t limit = n->negative ? uint64_t{1} << 31 : 0xFFFFFFFFULL;
         if (n->too_large || n->magnitude > limit) {
-            const std::string text = n->too_large ? "this integer" : (n->negative ? "-" : "") + std::to_string(n->magnitude);
+            const std::string text =
+                n->too_large ? "this integer" : (n->negative ? "-" : "") + std::to_string(n->magnitude);
             fail(ErrorKind::Value, span, text + " does not fit int32, the type of integers without one",
                  {"write wp.int64(...) or wp.uint64(...) around it"});
         }

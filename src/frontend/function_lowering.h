@@ -26,8 +26,8 @@
 
 namespace weft::frontend {
 
-// A local name is read where it has no value, although another path gives it one: the function is lowered again with the
-// name set to zero at its entry. Never leaves the front end.
+// A local name is read where it has no value, although another path gives it one: the function is lowered again with
+// the name set to zero at its entry. Never leaves the front end.
 struct NeedsDefinition {
     std::string name;
     ir::Type type;
@@ -88,6 +88,7 @@ class FunctionLowering {
     void while_statement(const Stmt& s);
     void leave(const Stmt& s);  // break and continue
     bool range_bounds(const Expr& e, Value* bounds[3]);
+    void check_unchanged(const Names& before, const std::vector<std::string>& carried, const char* where) const;
     std::vector<std::string> carried_names(const std::set<std::string>& assigned) const;
     std::vector<Value*> carried_values(const std::vector<std::string>& names, const Span& span);
     void set_carried(const std::vector<std::string>& names, std::span<Value* const> values);
@@ -106,7 +107,8 @@ class FunctionLowering {
     Entity static_value(const Expr& call);
 
     // ---- places.cpp
-    // What a subscript or member chooses of an aggregate: part `base`, or `count` scalars from there on, `stride` apart.
+    // What a subscript or member chooses of an aggregate: part `base`, or `count` scalars from there on, `stride`
+    // apart.
     struct Step {
         Value* base = nullptr;  // int32, not negative; may be a constant
         int stride = 1;
@@ -143,7 +145,8 @@ class FunctionLowering {
     Step slice_step(const Expr& e, int length, int unit);
 
     // ---- operators.cpp
-    Entity call_operator(const std::string& builtin, const std::string& op, std::vector<Entity> operands, const Expr& e);
+    Entity call_operator(const std::string& builtin, const std::string& op, std::vector<Entity> operands,
+                         const Expr& e);
     // The value of a builtin on values, by its rows; nothing when no row fits.
     std::optional<Entity> try_rows(const std::string& name, std::span<const Entity> arguments, const Span& span);
     Entity lower_row(const builtins::Row& row, std::span<Value* const> arguments, Type result, const Span& span);
@@ -157,6 +160,7 @@ class FunctionLowering {
     Entity call(const Expr& e);
     std::vector<Argument> arguments(const Expr& e);
     Entity call_builtin(const std::string& name, const Expr& e);
+    void write_back(const Expr& call);
     Entity call_function(const OverloadSet& set, const Expr& e, std::vector<Argument> arguments);
     std::optional<std::vector<Entity>> match_parameters(const FunctionSource& f, std::span<const Argument> arguments,
                                                         std::string* why);
@@ -207,22 +211,24 @@ class FunctionLowering {
     ir::Builder builder_;
 
     Names names_;
-    std::set<std::string> assigned_;              // every name that the body assigns
-    std::map<std::string, Type> name_types_;      // a name keeps its type
-    std::set<std::string> unrolled_;              // names that are turns of unrolled loops, for wp.static
-    std::map<std::string, Entity> free_names_;    // answers of the environment
+    std::set<std::string> assigned_;            // every name that the body assigns
+    std::map<std::string, Type> name_types_;    // a name keeps its type
+    std::set<std::string> unrolled_;            // names that are turns of unrolled loops, for wp.static
+    std::map<std::string, Entity> free_names_;  // answers of the environment
     bool reachable_ = true;
     std::vector<Loop> loops_;
     std::optional<std::vector<Type>> results_;
     bool returns_tuple_ = false;
     Span first_return_;
-    const Expr* unpacked_ = nullptr;              // the call whose results a tuple assignment takes apart,
-    size_t unpacked_count_ = 0;                   // and into how many
+    const Expr* unpacked_ = nullptr;  // the call whose results a tuple assignment takes apart,
+    size_t unpacked_count_ = 0;       // and into how many
+    // Set by a builtin that updates one of its arguments: which, and its new value.
+    std::optional<std::pair<int, Value*>> updated_;
 
     // Of a func_grad: the adjoint of each parameter.
     bool gradient_ = false;
-    std::vector<std::string> gradient_names_;     // parameters whose adjoint is a result, in order
-    std::set<const Value*> nullable_;             // gradient arrays, which may be null
+    std::vector<std::string> gradient_names_;  // parameters whose adjoint is a result, in order
+    std::set<const Value*> nullable_;          // gradient arrays, which may be null
 };
 
 // Names that statements assign (not in nested functions, which do not exist).

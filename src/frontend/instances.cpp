@@ -24,7 +24,7 @@ class PreludeEnvironment : public Environment {
     }
     Binding attribute(const Object&, const std::string&) override { return Unknown{}; }
     Binding annotation(const std::string& parameter) override {
-        if (parameter == "return") return builtins::substitute(row_.signature.result, matches_);
+        if (parameter == "return") return result();
         for (const auto& p : row_.signature.parameters) {
             if (p.name == parameter) return builtins::substitute(p.type, matches_);
         }
@@ -34,6 +34,12 @@ class PreludeEnvironment : public Environment {
     Binding evaluate(std::string_view, std::span<const std::pair<std::string, Binding>>) override { return Unknown{}; }
 
   private:
+    Binding result() const {
+        const auto& pattern = row_.signature.result;
+        if (pattern.is_exact() && !pattern.exact) return NoneValue{};
+        return builtins::substitute(pattern, matches_);
+    }
+
     const builtins::Row& row_;
     builtins::Matches matches_;
 };
@@ -49,7 +55,8 @@ std::shared_ptr<FunctionSource> prelude_source(std::string_view tree, std::share
 }
 
 std::string describe(const Location& location) {
-    return location.file ? "File \"" + location.file->path + "\", line " + std::to_string(location.line) : "an unknown place";
+    return location.file ? "File \"" + location.file->path + "\", line " + std::to_string(location.line)
+                         : "an unknown place";
 }
 
 }  // namespace
@@ -66,9 +73,11 @@ std::string InstanceArgument::key() const {
 
 bool accepts(const builtins::TypePattern& pattern, const InstanceArgument& argument, builtins::Matches& matches) {
     if (argument.type) return builtins::match(pattern, argument.type, matches);
-    const bool callable = argument.constant.as<std::shared_ptr<const OverloadSet>>() || argument.constant.as<BuiltinName>();
+    const bool callable =
+        argument.constant.as<std::shared_ptr<const OverloadSet>>() || argument.constant.as<BuiltinName>();
     if (pattern.kind == builtins::TypePattern::Kind::Function) return callable;
-    return pattern.kind == builtins::TypePattern::Kind::Any && (callable || argument.constant.as<ir::Type>() || argument.constant.as<StringValue>());
+    return pattern.kind == builtins::TypePattern::Kind::Any &&
+           (callable || argument.constant.as<ir::Type>() || argument.constant.as<StringValue>());
 }
 
 const std::vector<ParameterInfo>& Instances::signature(const FunctionSource& source) {
@@ -89,7 +98,8 @@ const Instance& Instances::instance(const std::shared_ptr<const FunctionSource>&
     for (const auto& a : arguments) key += "," + a.key();
     if (const auto it = made_.find(key); it != made_.end()) return it->second;
     if (std::find(active_.begin(), active_.end(), key) != active_.end()) {
-        throw UserError(ErrorKind::Syntax, "`" + source->name + "` calls itself: recursion is not supported in kernels", call);
+        throw UserError(ErrorKind::Syntax, "`" + source->name + "` calls itself: recursion is not supported in kernels",
+                        call);
     }
     active_.push_back(key);
     try {
@@ -104,13 +114,15 @@ const Instance& Instances::instance(const std::shared_ptr<const FunctionSource>&
                 add(std::move(function));
                 done = true;
             } catch (const NeedsDefinition& needed) {
-                WEFT_CHECK(predefined.emplace(needed.name, needed.type).second, "`" + needed.name + "` was defined already");
+                WEFT_CHECK(predefined.emplace(needed.name, needed.type).second,
+                           "`" + needed.name + "` was defined already");
             }
         }
         active_.pop_back();
         // Made before its gradient is, which may call it.
         const Instance& made = made_.emplace(key, instance).first->second;
-        const bool derives = std::any_of(arguments.begin(), arguments.end(), [](const InstanceArgument& a) { return a.type.is_differentiable(); });
+        const bool derives = std::any_of(arguments.begin(), arguments.end(),
+                                         [](const InstanceArgument& a) { return a.type.is_differentiable(); });
         if (source->gradient && derives) {
             active_.push_back("gradient " + key);
             predefined.clear();
@@ -124,7 +136,8 @@ const Instance& Instances::instance(const std::shared_ptr<const FunctionSource>&
                     add(std::move(function));
                     done = true;
                 } catch (const NeedsDefinition& needed) {
-                    WEFT_CHECK(predefined.emplace(needed.name, needed.type).second, "`" + needed.name + "` was defined already");
+                    WEFT_CHECK(predefined.emplace(needed.name, needed.type).second,
+                               "`" + needed.name + "` was defined already");
                 }
             }
             active_.pop_back();
@@ -147,7 +160,8 @@ const Instance& Instances::prelude(const builtins::Row& row, std::span<const ir:
     if (!source) {
         builtins::Matches matches;
         for (size_t i = 0; i < types.size(); ++i) {
-            WEFT_CHECK(builtins::match(row.signature.parameters[i].type, types[i], matches), "the prelude's " + row.name + " does not fit");
+            WEFT_CHECK(builtins::match(row.signature.parameters[i].type, types[i], matches),
+                       "the prelude's " + row.name + " does not fit");
         }
         const auto& body = std::get<builtins::LowerPrelude>(row.lowering);
         auto file = std::make_shared<SourceFile>(SourceFile{std::string(body.file), "", 1});

@@ -1,5 +1,5 @@
-// What all functions of one module share while they are lowered: the instances made so far (a function for given argument
-// types), the chain of functions being lowered, and the names taken.
+// What all functions of one module share while they are lowered: the instances made so far (a function for given
+// argument types), the chain of functions being lowered, and the names taken.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@ namespace weft::frontend {
 
 // One parameter of an instance: its type, or a function or type known at compile time.
 struct InstanceArgument {
-    ir::Type type;     // Void for a compile-time argument
-    Entity constant;   // the compile-time argument
+    ir::Type type;    // Void for a compile-time argument
+    Entity constant;  // the compile-time argument
     std::string key() const;
 };
 

@@ -47,7 +47,8 @@ bool FunctionLowering::range_bounds(const Expr& e, Value* bounds[3]) {
 void FunctionLowering::for_statement(const Stmt& s) {
     const Expr& target = s.child(0);
     if (target.kind != ExprKind::Name) fail(ErrorKind::Syntax, target.span, "the variable of a loop must be a name");
-    if (!s.otherwise.empty()) fail(ErrorKind::Syntax, s.otherwise[0]->span, "`else` of a loop is not supported in kernels");
+    if (!s.otherwise.empty())
+        fail(ErrorKind::Syntax, s.otherwise[0]->span, "`else` of a loop is not supported in kernels");
     Value* bounds[3];
     if (!range_bounds(s.child(1), bounds)) {
         fail(ErrorKind::Syntax, s.child(1).span, "`for` goes over range(...) only");
@@ -77,18 +78,18 @@ void FunctionLowering::for_statement(const Stmt& s) {
     collect_assigned(s.body, assigned);
     const Names before = names_;
     const auto carried = carried_names(assigned);
-    const auto results = builder_.for_(
-        bounds[0], bounds[1], bounds[2], carried_values(carried, s.span),
-        [&](Value* index, std::span<Value* const> values) {
-            set_carried(carried, values);
-            index->name = name;
-            bind(name, index, target.span);
-            loops_.push_back({carried});
-            block(s.body);
-            loops_.pop_back();
-            at(s.span);
-            if (reachable_) builder_.yield(carried_values(carried, s.span));
-        });
+    const auto results = builder_.for_(bounds[0], bounds[1], bounds[2], carried_values(carried, s.span),
+                                       [&](Value* index, std::span<Value* const> values) {
+                                           set_carried(carried, values);
+                                           index->name = name;
+                                           bind(name, index, target.span);
+                                           loops_.push_back({carried});
+                                           block(s.body);
+                                           loops_.pop_back();
+                                           at(s.span);
+                                           check_unchanged(before, carried, "a loop");
+                                           if (reachable_) builder_.yield(carried_values(carried, s.span));
+                                       });
     names_ = before;
     set_carried(carried, results);
     for (const auto& changed : assigned) unrolled_.erase(changed);
@@ -96,7 +97,8 @@ void FunctionLowering::for_statement(const Stmt& s) {
 }
 
 void FunctionLowering::while_statement(const Stmt& s) {
-    if (!s.otherwise.empty()) fail(ErrorKind::Syntax, s.otherwise[0]->span, "`else` of a loop is not supported in kernels");
+    if (!s.otherwise.empty())
+        fail(ErrorKind::Syntax, s.otherwise[0]->span, "`else` of a loop is not supported in kernels");
     const Expr& condition = s.child(0);
     std::set<std::string> assigned;
     collect_assigned(s.body, assigned);
@@ -108,7 +110,10 @@ void FunctionLowering::while_statement(const Stmt& s) {
         carried_values(carried, s.span),
         [&](std::span<Value* const> values) {
             set_carried(carried, values);
+            const Names start = names_;
             Value* go_on = truth(expression(condition), condition.span);
+            at(condition.span);
+            check_unchanged(start, {}, "the condition of a loop");
             endless = ir::constant_integer(go_on) == 1 && !leaves_loop(s.body, true);
             builder_.condition(go_on);
         },
@@ -119,6 +124,7 @@ void FunctionLowering::while_statement(const Stmt& s) {
             block(s.body);
             loops_.pop_back();
             at(s.span);
+            check_unchanged(before, carried, "a loop");
             if (reachable_) builder_.yield(carried_values(carried, s.span));
         });
     names_ = before;
@@ -130,7 +136,8 @@ void FunctionLowering::while_statement(const Stmt& s) {
 
 void FunctionLowering::leave(const Stmt& s) {
     const bool breaks = s.kind == StmtKind::Break;
-    if (loops_.empty()) fail(ErrorKind::Syntax, s.span, breaks ? "`break` outside a loop" : "`continue` outside a loop");
+    if (loops_.empty())
+        fail(ErrorKind::Syntax, s.span, breaks ? "`break` outside a loop" : "`continue` outside a loop");
     const auto values = carried_values(loops_.back().carried, s.span);
     if (breaks) {
         builder_.break_(values);

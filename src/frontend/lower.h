@@ -1,5 +1,5 @@
-// The front end's entry: a user's kernel, as a tree, becomes a verified IR module. Neither Python nor its GIL is needed,
-// beyond what the Environment asks by itself.
+// The front end's entry: a user's kernel, as a tree, becomes a verified IR module. Neither Python nor its GIL is
+// needed, beyond what the Environment asks by itself.
 #pragma once
 
 #include <memory>
@@ -38,8 +38,8 @@ std::vector<ParameterInfo> signature(const FunctionSource& function);
 std::unique_ptr<ir::Module> lower_kernel(const FunctionSource& kernel, std::span<const ir::Type> argument_types,
                                          const LoweringOptions& options);
 
-// Lowers one call of a builtin or user function as a kernel of its own, for calls at Python scope: its parameters are the
-// arguments, then one array of one element for each result.
+// Lowers one call of a builtin or user function as a kernel of its own, for calls at Python scope: its parameters are
+// the arguments, then one array of one element for each result.
 std::unique_ptr<ir::Module> lower_call(const Binding& callee, std::span<const ir::Type> argument_types,
                                        const LoweringOptions& options);
 

@@ -14,8 +14,9 @@ using ir::Opcode;
 
 std::string builtin_of(const std::string& op) {
     static const std::map<std::string, std::string> names = {
-        {"+", "add"},      {"-", "sub"},      {"*", "mul"},    {"@", "mul"},     {"/", "div"},      {"//", "floordiv"}, {"%", "mod"},
-        {"**", "pow"},     {"&", "bit_and"},  {"|", "bit_or"}, {"^", "bit_xor"}, {"<<", "lshift"}, {">>", "rshift"}};
+        {"+", "add"},       {"-", "sub"},     {"*", "mul"},    {"@", "mul"},     {"/", "div"},
+        {"//", "floordiv"}, {"%", "mod"},     {"**", "pow"},   {"&", "bit_and"}, {"|", "bit_or"},
+        {"^", "bit_xor"},   {"<<", "lshift"}, {">>", "rshift"}};
     return names.at(op);
 }
 
@@ -35,7 +36,9 @@ Entity FunctionLowering::call_operator(const std::string& builtin, const std::st
         }
         const int width = ir::scalar_bits(operands[0].type().element());
         if (right && (builtin == "lshift" || builtin == "rshift") && (*right < 0 || *right >= width)) {
-            fail(ErrorKind::Value, e.span, "shift by " + std::to_string(*right) + ": " + user_name(operands[0].type()) + " has " + std::to_string(width) + " bits");
+            fail(ErrorKind::Value, e.span,
+                 "shift by " + std::to_string(*right) + ": " + user_name(operands[0].type()) + " has " +
+                     std::to_string(width) + " bits");
         }
     }
     at(e.span);
@@ -52,8 +55,8 @@ Entity FunctionLowering::call_operator(const std::string& builtin, const std::st
     std::vector<std::string> notes;
     if (operands.size() == 2 && operands[0].type().is_scalar() && operands[1].type().is_scalar() &&
         operands[0].type() != operands[1].type()) {
-        notes.push_back("both must be of one type, nothing is converted: write " + user_name(operands[0].type()) + "(...) or " +
-                        user_name(operands[1].type()) + "(...) around one of them");
+        notes.push_back("both must be of one type, nothing is converted: write " + user_name(operands[0].type()) +
+                        "(...) or " + user_name(operands[1].type()) + "(...) around one of them");
     } else {
         std::string list;
         for (const auto* row : builtins::find(builtin)->rows) list += "\n    " + row->signature.str();
@@ -62,7 +65,8 @@ Entity FunctionLowering::call_operator(const std::string& builtin, const std::st
     fail(ErrorKind::Type, e.span, "`" + op + "` has no meaning for " + found, notes);
 }
 
-std::optional<Entity> FunctionLowering::try_rows(const std::string& name, std::span<const Entity> arguments, const Span& span) {
+std::optional<Entity> FunctionLowering::try_rows(const std::string& name, std::span<const Entity> arguments,
+                                                 const Span& span) {
     const auto* builtin = builtins::find(name);
     WEFT_CHECK(builtin, "no builtin is called " + name);
     std::vector<Type> types;
@@ -76,20 +80,23 @@ std::optional<Entity> FunctionLowering::try_rows(const std::string& name, std::s
         builtins::Matches matches;
         bool fits = true;
         for (size_t i = 0; i < parameters.size() && fits; ++i) {
-            fits = i < types.size() ? builtins::match(parameters[i].type, types[i], matches) : !parameters[i].default_text.empty();
+            fits = i < types.size() ? builtins::match(parameters[i].type, types[i], matches)
+                                    : !parameters[i].default_text.empty();
         }
         if (!fits) continue;
         std::vector<Value*> values;
         for (const auto& a : arguments) values.push_back(materialize(a, span));
         for (size_t i = types.size(); i < parameters.size(); ++i) {
-            values.push_back(builder_.constant(builtins::substitute(parameters[i].type, matches), std::stod(parameters[i].default_text)));
+            values.push_back(builder_.constant(builtins::substitute(parameters[i].type, matches),
+                                               std::stod(parameters[i].default_text)));
         }
         return lower_row(*row, values, builtins::substitute(row->signature.result, matches), span);
     }
     return std::nullopt;
 }
 
-Entity FunctionLowering::lower_row(const builtins::Row& row, std::span<Value* const> arguments, Type result, const Span& span) {
+Entity FunctionLowering::lower_row(const builtins::Row& row, std::span<Value* const> arguments, Type result,
+                                   const Span& span) {
     at(span);
     const auto entity = [](Value* v) { return v ? Entity(v) : Entity(Unknown{}); };
     if (const auto* op = std::get_if<builtins::LowerOp>(&row.lowering)) {
@@ -105,8 +112,17 @@ Entity FunctionLowering::lower_row(const builtins::Row& row, std::span<Value* co
     if (const auto* native = std::get_if<builtins::LowerNative>(&row.lowering)) {
         return builder_.native(native->symbol(types), result, arguments);
     }
-    WEFT_CHECK(std::holds_alternative<builtins::LowerPrelude>(row.lowering), "row " + row.name + " has no lowering on values");
-    return call_instance(instances_.prelude(row, types, source_.location(span)), arguments);
+    WEFT_CHECK(std::holds_alternative<builtins::LowerPrelude>(row.lowering),
+               "row " + row.name + " has no lowering on values");
+    const Entity results = call_instance(instances_.prelude(row, types, source_.location(span)), arguments);
+    const auto updates = std::get<builtins::LowerPrelude>(row.lowering).updates;
+    if (updates.empty()) return results;
+    // The last result goes back into the argument.
+    const auto& parts = results.as<TupleEntity>()->parts;
+    for (size_t i = 0; i < row.signature.parameters.size(); ++i) {
+        if (row.signature.parameters[i].name == updates) updated_ = {static_cast<int>(i), parts.back().value()};
+    }
+    return parts[0];
 }
 
 }  // namespace weft::frontend

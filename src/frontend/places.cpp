@@ -20,7 +20,8 @@ FunctionLowering::Place FunctionLowering::entity_place(Entity entity) {
 
 FunctionLowering::Place FunctionLowering::name_place(const Expr& e) {
     Place p = entity_place(lookup(e.text, e.span));
-    if (names_.contains(e.text) || assigned_.contains(e.text)) p.local = e.text;
+    if (names_.contains(e.text) || assigned_.contains(e.text))
+        p.local = e.text;  // else a free name, which is read only
     return p;
 }
 
@@ -98,7 +99,8 @@ Entity FunctionLowering::read(const Place& p, const Span& span) {
         };
         if (!p.guard) return load()[0];
         // The adjoint of an array that has none is zero.
-        return branch(builder_.is_valid(p.guard), load, [&]() -> std::vector<Value*> { return {builder_.zero(p.type)}; })[0];
+        return branch(builder_.is_valid(p.guard), load,
+                      [&]() -> std::vector<Value*> { return {builder_.zero(p.type)}; })[0];
     }
     if (p.path.empty()) return p.root;
     Value* v = materialize(p.root, span);
@@ -109,10 +111,12 @@ Entity FunctionLowering::read(const Place& p, const Span& span) {
 void FunctionLowering::write(const Place& p, Value* value, const Span& span) {
     if (p.type != value->type) {
         if (!p.type || (p.type.is(TypeKind::Array) && !p.ref && p.path.empty())) {
-            fail(ErrorKind::Type, span, p.type ? "a part of an array can be written one element at a time only" : "this cannot be assigned");
+            fail(ErrorKind::Type, span,
+                 p.type ? "a part of an array can be written one element at a time only" : "this cannot be assigned");
         }
         fail(ErrorKind::Type, span,
-             "a place of type " + user_name(p.type) + " cannot hold " + user_name(value->type) + "; nothing is converted",
+             "a place of type " + user_name(p.type) + " cannot hold " + user_name(value->type) +
+                 "; nothing is converted",
              {"write " + user_name(p.type) + "(...) around the value"});
     }
     at(span);
@@ -135,7 +139,8 @@ void FunctionLowering::write(const Place& p, Value* value, const Span& span) {
         fail(ErrorKind::Type, span, "only variables, elements of arrays and their parts can be written");
     }
     if (p.path.empty()) {
-        if (p.type.is(TypeKind::Array)) fail(ErrorKind::Type, span, "a part of an array can be written one element at a time only");
+        if (p.type.is(TypeKind::Array))
+            fail(ErrorKind::Type, span, "a part of an array can be written one element at a time only");
         return bind(p.local, value, span);
     }
     // Every part on the way, then the new one put back from the inside out.
@@ -191,7 +196,8 @@ FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
             for (const auto& f : type.fields()) fields.push_back(f.name);
             std::string list;
             for (const auto& f : fields) list += (list.empty() ? "" : ", ") + f;
-            fail(ErrorKind::Name, e.span, "struct " + type.name() + " has no member `" + name + "`", {"its members: " + list});
+            fail(ErrorKind::Name, e.span, "struct " + type.name() + " has no member `" + name + "`",
+                 {"its members: " + list});
         }
         if ((type.is(TypeKind::Vec) || type.is(TypeKind::Quat)) && name.size() == 1) {
             const auto component = std::string_view("xyzw").find(name);
@@ -226,7 +232,8 @@ FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
 
 ir::Value* FunctionLowering::index(const Expr& e) {
     if (e.kind == ExprKind::Slice) {
-        fail(ErrorKind::Unsupported, e.span, "slices of arrays are not available yet; index leading dimensions for a view");
+        fail(ErrorKind::Unsupported, e.span,
+             "slices of arrays are not available yet; index leading dimensions for a view");
     }
     Value* v = value(e);
     if (!v->type.is_int()) fail(ErrorKind::Type, e.span, "an index needs an integer, found " + user_name(v->type));
@@ -238,7 +245,9 @@ ir::Value* FunctionLowering::wrapped_index(const Expr& e, int length) {
     if (const auto known = ir::constant_integer(v)) {
         const int64_t part = *known < 0 ? *known + length : *known;
         if (part < 0 || part >= length) {
-            fail(ErrorKind::Value, e.span, "index " + std::to_string(*known) + " is out of range: there are " + std::to_string(length) + " elements");
+            fail(ErrorKind::Value, e.span,
+                 "index " + std::to_string(*known) + " is out of range: there are " + std::to_string(length) +
+                     " elements");
         }
         return builder_.constant(ir::i32(), part);
     }
@@ -252,7 +261,9 @@ FunctionLowering::Step FunctionLowering::slice_step(const Expr& e, int length, i
     const auto bound = [&](size_t i) -> std::optional<int64_t> {
         if (e.child(i).kind == ExprKind::Missing) return std::nullopt;
         const auto known = ir::constant_integer(value(e.child(i)));
-        if (!known) fail(ErrorKind::Value, e.child(i).span, "the bounds of this slice must be known when the kernel is compiled");
+        if (!known)
+            fail(ErrorKind::Value, e.child(i).span,
+                 "the bounds of this slice must be known when the kernel is compiled");
         return *known;
     };
     const int64_t step = bound(2).value_or(1);
@@ -275,7 +286,8 @@ FunctionLowering::Step FunctionLowering::part_step(Type type, std::span<const Ex
     const auto vec = [&](int n) { return Type::vec(n, type.element()); };
     if (!type.is(TypeKind::Mat)) {
         if (indices.size() != 1) {
-            fail(ErrorKind::Argument, e.span, user_name(type) + " takes one index, found " + std::to_string(indices.size()));
+            fail(ErrorKind::Argument, e.span,
+                 user_name(type) + " takes one index, found " + std::to_string(indices.size()));
         }
         if (indices[0]->kind == ExprKind::Slice) {
             Step step = slice_step(*indices[0], type.part_count(), 1);
@@ -287,12 +299,14 @@ FunctionLowering::Step FunctionLowering::part_step(Type type, std::span<const Ex
     const int rows = type.rows();
     const int columns = type.columns();
     if (indices.size() > 2) {
-        fail(ErrorKind::Argument, e.span, user_name(type) + " takes one or two indices, found " + std::to_string(indices.size()));
+        fail(ErrorKind::Argument, e.span,
+             user_name(type) + " takes one or two indices, found " + std::to_string(indices.size()));
     }
     const bool row_slice = indices[0]->kind == ExprKind::Slice;
     const bool column_slice = indices.size() == 2 && indices[1]->kind == ExprKind::Slice;
     if (row_slice && (indices.size() == 1 || column_slice)) {
-        fail(ErrorKind::Unsupported, e.span, "a block of a matrix cannot be sliced yet; take rows or columns one by one");
+        fail(ErrorKind::Unsupported, e.span,
+             "a block of a matrix cannot be sliced yet; take rows or columns one by one");
     }
     if (row_slice) {
         Step step = slice_step(*indices[0], rows, columns);
@@ -315,8 +329,8 @@ FunctionLowering::Place FunctionLowering::array_element(Value* array, std::span<
     const int ndim = array->type.ndim();
     if (static_cast<int>(indices.size()) > ndim) {
         fail(ErrorKind::Argument, e.span,
-             user_name(array->type) + " has " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions") + ", found " +
-                 std::to_string(indices.size()) + " indices");
+             user_name(array->type) + " has " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions") +
+                 ", found " + std::to_string(indices.size()) + " indices");
     }
     std::vector<Value*> values;
     for (const auto& one : indices) values.push_back(index(*one));
@@ -338,10 +352,12 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
     const std::span<const ExprPtr> indices = std::span(e.children).subspan(1);
     Place p = place(e.child(0));
     if (p.root.as<AdjointEntity>() || (p.root.as<BuiltinName>() && p.root.as<BuiltinName>()->name == "adjoint")) {
-        const std::string name = indices.size() == 1 && indices[0]->kind == ExprKind::Name ? "adjoint." + indices[0]->text : "";
+        const std::string name =
+            indices.size() == 1 && indices[0]->kind == ExprKind::Name ? "adjoint." + indices[0]->text : "";
         const auto it = names_.find(name);
         if (!gradient_ || it == names_.end()) {
-            fail(ErrorKind::Name, e.span, "wp.adjoint[...] takes a differentiable parameter of the function whose gradient this is");
+            fail(ErrorKind::Name, e.span,
+                 "wp.adjoint[...] takes a differentiable parameter of the function whose gradient this is");
         }
         Place adjoint = entity_place(it->second);
         adjoint.local = name;
@@ -355,7 +371,8 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
             const int64_t dimension = *known < 0 ? *known + ndim : *known;
             if (dimension < 0 || dimension >= ndim) {
                 fail(ErrorKind::Value, indices[0]->span,
-                     "the array has " + std::to_string(ndim) + " dimensions: there is no shape[" + std::to_string(*known) + "]");
+                     "the array has " + std::to_string(ndim) + " dimensions: there is no shape[" +
+                         std::to_string(*known) + "]");
             }
             return entity_place(builder_.shape(shape->array, static_cast<int>(dimension)));
         }
@@ -372,10 +389,13 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
         const auto count = static_cast<int64_t>(tuple ? tuple->parts.size() : static_cast<size_t>(p.type.part_count()));
         int64_t part = -1;
         if (indices.size() == 1) {
-            if (const auto known = ir::constant_integer(index(*indices[0]))) part = *known < 0 ? *known + count : *known;
+            if (const auto known = ir::constant_integer(index(*indices[0])))
+                part = *known < 0 ? *known + count : *known;
         }
         if (part < 0 || part >= count) {
-            fail(ErrorKind::Value, e.span, "a tuple of " + std::to_string(count) + " needs an index below it that is known when the kernel is compiled");
+            fail(ErrorKind::Value, e.span,
+                 "a tuple of " + std::to_string(count) +
+                     " needs an index below it that is known when the kernel is compiled");
         }
         if (tuple) return entity_place(tuple->parts[static_cast<size_t>(part)]);
         enter(p, {builder_.constant(ir::i32(), part), 1, 0, p.type.part(static_cast<int>(part))});

@@ -47,8 +47,10 @@ const std::map<std::string, FunctionLowering::Special>& FunctionLowering::specia
 }
 
 // Removes and returns a named argument.
-std::optional<FunctionLowering::Argument> FunctionLowering::take(std::vector<Argument>& arguments, const std::string& keyword) {
-    const auto it = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == keyword; });
+std::optional<FunctionLowering::Argument> FunctionLowering::take(std::vector<Argument>& arguments,
+                                                                 const std::string& keyword) {
+    const auto it =
+        std::find_if(arguments.begin(), arguments.end(), [&](const Argument& a) { return a.name == keyword; });
     if (it == arguments.end()) return std::nullopt;
     Argument found = *it;
     arguments.erase(it);
@@ -64,7 +66,9 @@ ir::Type FunctionLowering::type_argument(const Argument& a) {
 
 int FunctionLowering::int_argument(const Argument& a) {
     const auto known = a.entity.type().is_int() ? ir::constant_integer(materialize(a.entity, a.span)) : std::nullopt;
-    if (!known) fail(ErrorKind::Type, a.span, "an integer known when the kernel is compiled is needed here, found " + a.entity.describe());
+    if (!known)
+        fail(ErrorKind::Type, a.span,
+             "an integer known when the kernel is compiled is needed here, found " + a.entity.describe());
     return static_cast<int>(*known);
 }
 
@@ -114,7 +118,8 @@ Entity FunctionLowering::print_format(const Expr& e, const std::string& format, 
         if (i >= format.size()) fail(ErrorKind::Value, e.span, "the format ends inside a conversion");
         const char letter = format[i];
         if (next >= values.size()) {
-            fail(ErrorKind::Argument, e.span, "the format has more conversions than there are values (" + std::to_string(values.size()) + ")");
+            fail(ErrorKind::Argument, e.span,
+                 "the format has more conversions than there are values (" + std::to_string(values.size()) + ")");
         }
         const Argument& a = values[next++];
         if (letter == 's') {
@@ -125,11 +130,14 @@ Entity FunctionLowering::print_format(const Expr& e, const std::string& format, 
         }
         const bool floating = std::string_view("fFeEgGaA").find(letter) != std::string_view::npos;
         const bool integral = std::string_view("diuxXoc").find(letter) != std::string_view::npos;
-        if (!floating && !integral) fail(ErrorKind::Value, e.span, std::string("the format has an unknown conversion %") + letter);
+        if (!floating && !integral)
+            fail(ErrorKind::Value, e.span, std::string("the format has an unknown conversion %") + letter);
         Value* v = materialize(a.entity, a.span);
         const Type type = v->type;
         if (!type.is_scalar() || type.is_float() != floating) {
-            fail(ErrorKind::Type, a.span, std::string("%") + letter + " needs " + (floating ? "a float" : "an integer") + ", found " + user_name(type));
+            fail(ErrorKind::Type, a.span,
+                 std::string("%") + letter + " needs " + (floating ? "a float" : "an integer") + ", found " +
+                     user_name(type));
         }
         if (floating) {
             v = builder_.cast(ir::f64(), v);
@@ -141,7 +149,8 @@ Entity FunctionLowering::print_format(const Expr& e, const std::string& format, 
     }
     if (next < values.size()) {
         fail(ErrorKind::Argument, values[next].span,
-             "the format has " + std::to_string(next) + " conversions, found " + std::to_string(values.size()) + " values");
+             "the format has " + std::to_string(next) + " conversions, found " + std::to_string(values.size()) +
+                 " values");
     }
     builder_.print(out, operands);
     return Unknown{};
@@ -162,7 +171,8 @@ Entity FunctionLowering::special_print(const Expr& e, std::vector<Argument> a) {
         scalars.push_back({"", v, span});
     };
     for (size_t i = 0; i < a.size(); ++i) {
-        if (!a[i].name.empty()) fail(ErrorKind::Argument, a[i].span, "print takes no argument by name, found `" + a[i].name + "`");
+        if (!a[i].name.empty())
+            fail(ErrorKind::Argument, a[i].span, "print takes no argument by name, found `" + a[i].name + "`");
         if (i > 0) format += ' ';
         if (const auto* text = a[i].entity.as<StringValue>()) {
             format += escape_percent(text->text);
@@ -170,7 +180,26 @@ Entity FunctionLowering::special_print(const Expr& e, std::vector<Argument> a) {
         }
         Value* v = materialize(a[i].entity, a[i].span);
         const Type type = v->type;
-        if (type.is_scalar()) {
+        if (type.is_bool() && a.size() == 1) {
+            const auto say = [&](const char* word) {
+                return [this, word]() -> std::vector<Value*> {
+                    builder_.print(word, {});
+                    return {};
+                };
+            };
+            branch(v, say("True\n"), say("False\n"));
+            return Unknown{};
+        }
+        if (type.is(TypeKind::Array)) {
+            // What it is, not what is in it: every item would print all of it.
+            format += "array(shape=(";
+            for (int k = 0; k < type.ndim(); ++k) {
+                format += k > 0 ? ", " : "";
+                add(builder_.shape(v, k), a[i].span);
+            }
+            format += type.ndim() == 1 ? ",), dtype=" : "), dtype=";
+            format += user_name(type.target()) + ")";
+        } else if (type.is_scalar()) {
             add(v, a[i].span);
         } else if (type.is_uniform()) {
             const int row = type.is(TypeKind::Mat) ? type.columns() : type.part_count();
@@ -179,7 +208,8 @@ Entity FunctionLowering::special_print(const Expr& e, std::vector<Argument> a) {
                 add(builder_.extract(v, k), a[i].span);
             }
         } else {
-            fail(ErrorKind::Type, a[i].span, "print needs a number, vector, matrix or string, found " + user_name(type));
+            fail(ErrorKind::Type, a[i].span,
+                 "print needs a number, vector, matrix or string, found " + user_name(type));
         }
     }
     return print_format(e, format + "\n", scalars);
@@ -188,28 +218,35 @@ Entity FunctionLowering::special_print(const Expr& e, std::vector<Argument> a) {
 // ---- choice, types, sizes ----
 
 Entity FunctionLowering::special_where(const Expr& e, std::vector<Argument> a) {
-    if (a.size() != 3) fail(ErrorKind::Argument, e.span, "where takes a condition and two values, found " + std::to_string(a.size()) + " arguments");
+    if (a.size() != 3)
+        fail(ErrorKind::Argument, e.span,
+             "where takes a condition and two values, found " + std::to_string(a.size()) + " arguments");
     const Type condition = a[0].entity.type();
     if (!condition.is_bool() && !condition.is_int() && !condition.is(TypeKind::Array)) {
-        fail(ErrorKind::Type, a[0].span, "where needs a bool or an integer as its condition, found " + a[0].entity.describe());
+        fail(ErrorKind::Type, a[0].span,
+             "where needs a bool or an integer as its condition, found " + a[0].entity.describe());
     }
     Value* chosen = truth(a[0].entity, a[0].span);
     Value* x = materialize(a[1].entity, a[1].span);
     Value* y = materialize(a[2].entity, a[2].span);
     if (x->type != y->type) {
-        fail(ErrorKind::Type, e.span, "where needs two values of one type, found " + user_name(x->type) + " and " + user_name(y->type));
+        fail(ErrorKind::Type, e.span,
+             "where needs two values of one type, found " + user_name(x->type) + " and " + user_name(y->type));
     }
     return builder_.select(chosen, x, y);
 }
 
 Entity FunctionLowering::special_select(const Expr& e, std::vector<Argument>) {
-    fail(ErrorKind::Name, e.span, "`select` was removed: write where(condition, value_if_true, value_if_false), in which the values are the other way round");
+    fail(ErrorKind::Name, e.span,
+         "`select` was removed: write where(condition, value_if_true, value_if_false), in which the values are the "
+         "other way round");
 }
 
 Entity FunctionLowering::special_cast(const Expr& e, std::vector<Argument> a) {
     if (a.size() != 2) fail(ErrorKind::Argument, e.span, "cast takes a value and a type");
     const Type type = type_argument(a[1]);
-    if (!type.is_scalar()) fail(ErrorKind::Type, a[1].span, "cast makes scalars only, found the type " + user_name(type));
+    if (!type.is_scalar())
+        fail(ErrorKind::Type, a[1].span, "cast makes scalars only, found the type " + user_name(type));
     return convert(a[0].entity, type, a[0].span);
 }
 
@@ -222,7 +259,8 @@ Entity FunctionLowering::special_type(const Expr& e, std::vector<Argument> a) {
 Entity FunctionLowering::special_len(const Expr& e, std::vector<Argument> a) {
     if (a.size() != 1) fail(ErrorKind::Argument, e.span, "len takes one value");
     if (const auto* tuple = a[0].entity.as<TupleEntity>()) return IntNumber{false, tuple->parts.size()};
-    if (const auto* shape = a[0].entity.as<ShapeEntity>()) return IntNumber{false, static_cast<uint64_t>(shape->array->type.ndim())};
+    if (const auto* shape = a[0].entity.as<ShapeEntity>())
+        return IntNumber{false, static_cast<uint64_t>(shape->array->type.ndim())};
     const auto* named = a[0].entity.as<Type>();
     const Type type = named ? *named : a[0].entity.type();
     if (type.is(TypeKind::Array)) return builder_.shape(a[0].entity.value(), 0);
@@ -248,11 +286,14 @@ Entity FunctionLowering::special_vector(const Expr& e, std::vector<Argument> a) 
     const size_t count = length ? static_cast<size_t>(int_argument(*length)) : a.size();
     if (count == 0) fail(ErrorKind::Argument, e.span, "vector(...) needs elements, or `length` and `dtype`");
     Type element = dtype ? type_argument(*dtype) : a.empty() ? ir::f32() : a[0].entity.type();
-    if (!element.is_scalar()) fail(ErrorKind::Type, e.span, "the elements of a vector are numbers, found " + a[0].entity.describe());
+    if (!element.is_scalar())
+        fail(ErrorKind::Type, e.span, "the elements of a vector are numbers, found " + a[0].entity.describe());
     if (!dtype) {
         for (const auto& one : a) {
             if (one.entity.type() != element) {
-                fail(ErrorKind::Type, one.span, "all elements of a vector need one type, found " + user_name(element) + " and " + one.entity.describe());
+                fail(ErrorKind::Type, one.span,
+                     "all elements of a vector need one type, found " + user_name(element) + " and " +
+                         one.entity.describe());
             }
         }
     }
@@ -270,12 +311,17 @@ Entity FunctionLowering::special_matrix(const Expr& e, std::vector<Argument> a) 
     const int rows = int_argument({"", sizes->parts[0], shape->span});
     const int columns = int_argument({"", sizes->parts[1], shape->span});
     const Type element = dtype ? type_argument(*dtype) : a.empty() ? ir::f32() : given;
-    if (!element.is_scalar() && !given.is_uniform()) fail(ErrorKind::Type, e.span, "the elements of a matrix are numbers, found " + a[0].entity.describe());
+    if (!element.is_scalar() && !given.is_uniform())
+        fail(ErrorKind::Type, e.span, "the elements of a matrix are numbers, found " + a[0].entity.describe());
     return construct(Type::mat(rows, columns, element.element()), a, e);
 }
 
-Entity FunctionLowering::special_matrix_from_cols(const Expr& e, std::vector<Argument> a) { return matrix_of_vectors(e, a, true); }
-Entity FunctionLowering::special_matrix_from_rows(const Expr& e, std::vector<Argument> a) { return matrix_of_vectors(e, a, false); }
+Entity FunctionLowering::special_matrix_from_cols(const Expr& e, std::vector<Argument> a) {
+    return matrix_of_vectors(e, a, true);
+}
+Entity FunctionLowering::special_matrix_from_rows(const Expr& e, std::vector<Argument> a) {
+    return matrix_of_vectors(e, a, false);
+}
 
 Entity FunctionLowering::special_identity(const Expr& e, std::vector<Argument> a) {
     auto n = take(a, "n");
@@ -293,9 +339,11 @@ Entity FunctionLowering::special_identity(const Expr& e, std::vector<Argument> a
 Entity FunctionLowering::special_quaternion(const Expr& e, std::vector<Argument> a) {
     const auto dtype = take(a, "dtype");
     Type element = ir::f32();
-    if (!a.empty() && (a[0].entity.type().is_scalar() || a[0].entity.type().is_uniform())) element = a[0].entity.type().element_type();
+    if (!a.empty() && (a[0].entity.type().is_scalar() || a[0].entity.type().is_uniform()))
+        element = a[0].entity.type().element_type();
     if (dtype) element = type_argument(*dtype);
-    if (!element.is_float()) fail(ErrorKind::Type, e.span, "the components of a quaternion are floats, found " + user_name(element));
+    if (!element.is_float())
+        fail(ErrorKind::Type, e.span, "the components of a quaternion are floats, found " + user_name(element));
     return construct(Type::quat(element.element()), a, e);
 }
 
@@ -303,7 +351,8 @@ Entity FunctionLowering::special_quat_identity(const Expr& e, std::vector<Argume
     auto dtype = take(a, "dtype");
     if (!dtype && a.size() == 1) dtype = a[0];
     const Type element = dtype ? type_argument(*dtype) : ir::f32();
-    if (!element.is_float()) fail(ErrorKind::Type, e.span, "the components of a quaternion are floats, found " + user_name(element));
+    if (!element.is_float())
+        fail(ErrorKind::Type, e.span, "the components of a quaternion are floats, found " + user_name(element));
     std::vector<Value*> parts(3, builder_.constant(element, 0));
     parts.push_back(builder_.constant(element, 1));
     return builder_.compose(Type::quat(element.element()), parts);
@@ -315,9 +364,11 @@ Entity FunctionLowering::special_transformation(const Expr& e, std::vector<Argum
         if (auto named = take(a, name)) a.push_back(*named);
     }
     Type element = ir::f32();
-    if (!a.empty() && (a[0].entity.type().is_scalar() || a[0].entity.type().is_uniform())) element = a[0].entity.type().element_type();
+    if (!a.empty() && (a[0].entity.type().is_scalar() || a[0].entity.type().is_uniform()))
+        element = a[0].entity.type().element_type();
     if (dtype) element = type_argument(*dtype);
-    if (!element.is_float()) fail(ErrorKind::Type, e.span, "the components of a transform are floats, found " + user_name(element));
+    if (!element.is_float())
+        fail(ErrorKind::Type, e.span, "the components of a transform are floats, found " + user_name(element));
     return construct(Type::transform(element.element()), a, e);
 }
 
@@ -325,7 +376,8 @@ Entity FunctionLowering::special_transform_identity(const Expr& e, std::vector<A
     auto dtype = take(a, "dtype");
     if (!dtype && a.size() == 1) dtype = a[0];
     const Type element = dtype ? type_argument(*dtype) : ir::f32();
-    if (!element.is_float()) fail(ErrorKind::Type, e.span, "the components of a transform are floats, found " + user_name(element));
+    if (!element.is_float())
+        fail(ErrorKind::Type, e.span, "the components of a transform are floats, found " + user_name(element));
     std::vector<Value*> parts(6, builder_.constant(element, 0));
     parts.push_back(builder_.constant(element, 1));
     return builder_.compose(Type::transform(element.element()), parts);
@@ -337,40 +389,47 @@ Entity FunctionLowering::special_atomic(const Expr& e, std::vector<Argument> a) 
     const Expr& callee = e.child(0);
     const std::string name = callee.text.substr(callee.text.rfind('_') + 1);
     static const std::map<std::string, ir::AtomicKind> kinds = {
-        {"add", ir::AtomicKind::Add}, {"sub", ir::AtomicKind::Add}, {"min", ir::AtomicKind::Min},
-        {"max", ir::AtomicKind::Max}, {"and", ir::AtomicKind::And}, {"or", ir::AtomicKind::Or},
+        {"add", ir::AtomicKind::Add}, {"sub", ir::AtomicKind::Sub},      {"min", ir::AtomicKind::Min},
+        {"max", ir::AtomicKind::Max}, {"and", ir::AtomicKind::And},      {"or", ir::AtomicKind::Or},
         {"xor", ir::AtomicKind::Xor}, {"exch", ir::AtomicKind::Exchange}};
     if (!kinds.contains(name)) fail(ErrorKind::Unsupported, e.span, "atomics are called by their own name only");
     const ir::AtomicKind kind = kinds.at(name);
     const Type array = a.empty() ? Type() : a[0].entity.type();
     if (!array.is(TypeKind::Array)) {
-        fail(ErrorKind::Type, e.span, "atomic_" + name + " needs an array first" + (a.empty() ? "" : ", found " + a[0].entity.describe()));
+        fail(ErrorKind::Type, e.span,
+             "atomic_" + name + " needs an array first" + (a.empty() ? "" : ", found " + a[0].entity.describe()));
     }
     if (static_cast<int>(a.size()) != array.ndim() + 2) {
         fail(ErrorKind::Argument, e.span,
              "atomic_" + name + " on " + user_name(array) + " takes the array, " + std::to_string(array.ndim()) +
-                 (array.ndim() == 1 ? " index" : " indices") + " and a value, found " + std::to_string(a.size()) + " arguments");
+                 (array.ndim() == 1 ? " index" : " indices") + " and a value, found " + std::to_string(a.size()) +
+                 " arguments");
     }
     std::vector<Value*> indices;
     for (size_t i = 1; i + 1 < a.size(); ++i) {
         Value* v = materialize(a[i].entity, a[i].span);
-        if (!v->type.is_int()) fail(ErrorKind::Type, a[i].span, "an index needs an integer, found " + user_name(v->type));
+        if (!v->type.is_int())
+            fail(ErrorKind::Type, a[i].span, "an index needs an integer, found " + user_name(v->type));
         indices.push_back(v);
     }
     Value* v = materialize(a.back().entity, a.back().span);
     const Type element = array.target();
     if (v->type != element) {
         fail(ErrorKind::Type, a.back().span,
-             "atomic_" + name + " on elements of type " + user_name(element) + " needs that type, found " + user_name(v->type) + "; nothing is converted");
+             "atomic_" + name + " on elements of type " + user_name(element) + " needs that type, found " +
+                 user_name(v->type) + "; nothing is converted");
     }
     const bool bits = kind == ir::AtomicKind::And || kind == ir::AtomicKind::Or || kind == ir::AtomicKind::Xor;
-    if ((!element.is_scalar() && !element.is_uniform()) || element.element() == ir::Scalar::Bool || (bits && !ir::is_int(element.element()))) {
+    if ((!element.is_scalar() && !element.is_uniform()) || element.element() == ir::Scalar::Bool ||
+        (bits && !ir::is_int(element.element()))) {
         fail(ErrorKind::Type, e.span, "atomic_" + name + " has no meaning for elements of type " + user_name(element));
     }
-    if (name == "sub") v = builder_.neg(v);
-    const auto apply = [&]() -> std::vector<Value*> { return {builder_.atomic(kind, builder_.at(a[0].entity.value(), indices), v)}; };
+    const auto apply = [&]() -> std::vector<Value*> {
+        return {builder_.atomic(kind, builder_.at(a[0].entity.value(), indices), v)};
+    };
     if (!nullable_.contains(a[0].entity.value())) return apply()[0];
-    return branch(builder_.is_valid(a[0].entity.value()), apply, [&]() -> std::vector<Value*> { return {builder_.zero(element)}; })[0];
+    return branch(builder_.is_valid(a[0].entity.value()), apply,
+                  [&]() -> std::vector<Value*> { return {builder_.zero(element)}; })[0];
 }
 
 Entity FunctionLowering::special_refused(const Expr& e, std::vector<Argument>) {

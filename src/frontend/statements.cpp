@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "builtins/pattern.h"
+#include "builtins/registry.h"
 #include "frontend/function_lowering.h"
 #include "frontend/operator_names.h"
 
@@ -13,22 +14,43 @@ using ir::Opcode;
 
 namespace {
 
-void collect_target(const Expr& target, std::set<std::string>& names) {
+// Names that a target sets; a name of which only a part is written is marked with a dot in front.
+void collect_target(const Expr& target, std::set<std::string>& names, bool part = false) {
+    const auto insert = [&](const std::string& name) { names.insert(part ? "." + name : name); };
     switch (target.kind) {
-        case ExprKind::Name: names.insert(target.text); break;
-        case ExprKind::Tuple:
-            for (const auto& part : target.children) collect_target(*part, names);
+        case ExprKind::Name:
+            insert(target.text);
             break;
-        // A write to a part changes the local that it is a part of.
-        case ExprKind::Attribute: collect_target(target.child(0), names); break;
+        case ExprKind::Tuple:
+            for (const auto& one : target.children) collect_target(*one, names);
+            break;
+        case ExprKind::Attribute:
+            collect_target(target.child(0), names, true);
+            break;
         case ExprKind::Subscript:
             // wp.adjoint[x] is a local of its own.
             if (target.children.size() == 2 && target.child(1).kind == ExprKind::Name) {
-                names.insert("adjoint." + target.child(1).text);
+                names.insert(".adjoint." + target.child(1).text);
             }
-            collect_target(target.child(0), names);
+            collect_target(target.child(0), names, true);
             break;
-        default: break;
+        default:
+            break;
+    }
+}
+
+// The variables that calls of builtins such as randf(state) set anew. A function of the user that has such a name is
+// taken for one, which costs no more than a carried value.
+void collect_updated(const Expr& e, std::set<std::string>& names) {
+    for (const auto& child : e.children) collect_updated(*child, names);
+    if (e.kind != ExprKind::Call) return;
+    const auto* builtin = builtins::find(e.child(0).text);
+    if (!builtin) return;
+    for (const auto* row : builtin->rows) {
+        const auto* prelude = std::get_if<builtins::LowerPrelude>(&row->lowering);
+        for (size_t i = 0; prelude && i < row->signature.parameters.size() && i + 1 < e.children.size(); ++i) {
+            if (row->signature.parameters[i].name == prelude->updates) collect_target(e.child(i + 1), names);
+        }
     }
 }
 
@@ -62,6 +84,7 @@ void collect_assigned(const std::vector<StmtPtr>& statements, std::set<std::stri
         if (s->kind == StmtKind::Assign || s->kind == StmtKind::Augment || s->kind == StmtKind::For) {
             collect_target(s->child(0), names);
         }
+        for (const auto& e : s->children) collect_updated(*e, names);
         collect_assigned(s->body, names);
         collect_assigned(s->otherwise, names);
     }
@@ -88,28 +111,39 @@ void FunctionLowering::statement(const Stmt& s) {
             if (target.kind == ExprKind::Tuple) return assign_tuple(target, value, s.child(1).span);
             return assign(target, value, s.child(1).span);
         }
-        case StmtKind::Augment: return augment(s);
+        case StmtKind::Augment:
+            return augment(s);
         case StmtKind::Expression:
             if (s.child(0).kind != ExprKind::String) expression(s.child(0));
             return;
-        case StmtKind::If: return if_statement(s);
-        case StmtKind::For: return for_statement(s);
-        case StmtKind::While: return while_statement(s);
+        case StmtKind::If:
+            return if_statement(s);
+        case StmtKind::For:
+            return for_statement(s);
+        case StmtKind::While:
+            return while_statement(s);
         case StmtKind::Break:
-        case StmtKind::Continue: return leave(s);
-        case StmtKind::Return: return return_statement(s);
+        case StmtKind::Continue:
+            return leave(s);
+        case StmtKind::Return:
+            return return_statement(s);
         case StmtKind::Assert:
-            if (instances_.options().assertions) builder_.assertion(truth(expression(s.child(0)), s.child(0).span), s.text);
+            if (instances_.options().assertions)
+                builder_.assertion(truth(expression(s.child(0)), s.child(0).span), s.text);
             return;
-        case StmtKind::Pass: return;
-        case StmtKind::Unsupported: fail(ErrorKind::Syntax, s.span, "kernels cannot contain " + s.text);
+        case StmtKind::Pass:
+            return;
+        case StmtKind::Unsupported:
+            fail(ErrorKind::Syntax, s.span, "kernels cannot contain " + s.text);
     }
 }
 
 void FunctionLowering::assign(const Expr& target, Entity value, const Span& span) {
     if (target.kind == ExprKind::Name) {
-        if (value.as<NoneValue>()) fail(ErrorKind::Type, span, "None cannot be assigned: there are no null values in kernels");
-        if (value.as<Unknown>()) fail(ErrorKind::Type, span, "there is no value to assign: what is called here returns nothing");
+        if (value.as<NoneValue>())
+            fail(ErrorKind::Type, span, "None cannot be assigned: there are no null values in kernels");
+        if (value.as<Unknown>())
+            fail(ErrorKind::Type, span, "there is no value to assign: what is called here returns nothing");
         return bind(target.text, std::move(value), span);
     }
     if (target.kind == ExprKind::Attribute || target.kind == ExprKind::Subscript) {
@@ -163,10 +197,10 @@ void FunctionLowering::augment(const Stmt& s) {
             if (bits && !ir::is_int(element.element())) {
                 fail(ErrorKind::Type, s.span, "`" + op + "=` needs integers, found " + user_name(element));
             }
-            if (op == "-") v = builder_.neg(v);
             const AtomicKind kind = op == "&"   ? AtomicKind::And
                                     : op == "|" ? AtomicKind::Or
                                     : op == "^" ? AtomicKind::Xor
+                                    : op == "-" ? AtomicKind::Sub
                                                 : AtomicKind::Add;
             return atomic_into(p, kind, v, s.span);
         }
@@ -188,7 +222,8 @@ void FunctionLowering::return_statement(const Stmt& s) {
     if (!s.children.empty() && s.child(0).kind != ExprKind::None) {
         const Expr& e = s.child(0);
         if (kind_ == ir::FunctionKind::Kernel) fail(ErrorKind::Syntax, s.span, "a kernel cannot return a value");
-        if (gradient_) fail(ErrorKind::Syntax, s.span, "a gradient function returns nothing: it adds to wp.adjoint[...]");
+        if (gradient_)
+            fail(ErrorKind::Syntax, s.span, "a gradient function returns nothing: it adds to wp.adjoint[...]");
         const Entity entity = expression(e);
         if (const auto* parts = entity.as<TupleEntity>()) {
             tuple = true;
@@ -218,8 +253,8 @@ void FunctionLowering::set_results(const std::vector<Type>& types, bool tuple, c
     if (results_) {
         if (*results_ != types) {
             fail(ErrorKind::Type, span,
-                 "`" + source_.name + "` returns " + describe(types) + " here and " + describe(*results_) + " in line " +
-                     std::to_string(first_return_.line));
+                 "`" + source_.name + "` returns " + describe(types) + " here and " + describe(*results_) +
+                     " in line " + std::to_string(first_return_.line));
         }
         return;
     }
@@ -239,7 +274,8 @@ void FunctionLowering::set_results(const std::vector<Type>& types, bool tuple, c
         wanted = "None";
     }
     if (!fits) {
-        fail(ErrorKind::Type, span, "`" + source_.name + "` is annotated to return " + wanted + ", found " + describe(types));
+        fail(ErrorKind::Type, span,
+             "`" + source_.name + "` is annotated to return " + wanted + ", found " + describe(types));
     }
     results_ = types;
     returns_tuple_ = tuple;
@@ -259,11 +295,13 @@ ir::Value* FunctionLowering::add_result(ir::Op& op, Type type) {
 std::vector<ir::Value*> FunctionLowering::branch(Value* condition, const std::function<std::vector<Value*>()>& then,
                                                  const std::function<std::vector<Value*>()>& otherwise) {
     ir::Op& op = builder_.emit_op(Opcode::If, {&condition, 1}, {});
+    const Names before = names_;
     std::vector<Value*> first;
     for (const auto* arm : {&then, &otherwise}) {
         builder_.fill_region(op, {}, [&](ir::Region&) {
             const std::vector<Value*> values = (*arm)();
             if (first.empty()) first = values;
+            check_unchanged(before, {}, "a part of an expression that may not be computed");
             builder_.yield(values);
         });
     }
@@ -314,7 +352,8 @@ void FunctionLowering::if_statement(const Stmt& s) {
                                                           (flatten(*other, others) && others.size() == values.size()));
         if (!run_time) {
             if (then_returns && otherwise_returns) {
-                fail(ErrorKind::Type, s.span, "`" + name + "` stands for different things on the two paths of this `if`");
+                fail(ErrorKind::Type, s.span,
+                     "`" + name + "` stands for different things on the two paths of this `if`");
             }
             names_[name] = entity;
             continue;
@@ -335,10 +374,28 @@ void FunctionLowering::if_statement(const Stmt& s) {
 
 // ---- values carried by loops ----
 
+// Only what is carried may change where values cannot leave in another way.
+void FunctionLowering::check_unchanged(const Names& before, const std::vector<std::string>& carried,
+                                       const char* where) const {
+    for (const auto& [name, entity] : before) {
+        const auto it = names_.find(name);
+        if (it != names_.end() && same(it->second, entity)) continue;
+        if (std::find(carried.begin(), carried.end(), name) != carried.end()) continue;
+        throw UserError(ErrorKind::Syntax,
+                        "`" + name + "` cannot be changed in " + where + "; give the new value a statement of its own",
+                        builder_.location());
+    }
+}
+
 std::vector<std::string> FunctionLowering::carried_names(const std::set<std::string>& assigned) const {
     std::vector<std::string> names;
-    for (const auto& name : assigned) {
+    for (const auto& entry : assigned) {
+        const bool part = entry[0] == '.';
+        const std::string name = part ? entry.substr(1) : entry;
+        if (part && assigned.contains(name)) continue;
         const auto it = names_.find(name);
+        // An element of an array is memory: the name stays what it is.
+        if (part && it != names_.end() && it->second.type().is(ir::TypeKind::Array)) continue;
         std::vector<Value*> values;
         if (it != names_.end() && flatten(it->second, values)) names.push_back(name);
     }

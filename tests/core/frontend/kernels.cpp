@@ -59,7 +59,8 @@ std::vector<std::string> trees_of(const std::string& text) {
     WEFT_CHECK(file >= 0, "no temporary file");
     close(file);
     std::ofstream(path.data()) << text;
-    const std::string command = "python3 " WEFT_SOURCE_DIR "/tools/embed_prelude.py --trees " + std::string(path.data());
+    const std::string command =
+        "python3 " WEFT_SOURCE_DIR "/tools/embed_prelude.py --trees " + std::string(path.data());
     FILE* pipe = popen(command.c_str(), "r");
     WEFT_CHECK(pipe, "cannot run python3");
     std::string output;
@@ -110,7 +111,8 @@ std::shared_ptr<FunctionSource> kernel_of(const std::string& text, const std::ma
     return last;
 }
 
-std::string lowered(const std::string& text, const std::map<std::string, Binding>& names, const LoweringOptions& options) {
+std::string lowered(const std::string& text, const std::map<std::string, Binding>& names,
+                    const LoweringOptions& options) {
     return ir::print(*lower_kernel(*kernel_of(text, names), {}, options));
 }
 
