@@ -681,6 +681,7 @@ const Function& Maker::replay_of(const Function& function) {
 std::string add_adjoint(Module& module, const std::string& kernel, std::vector<int>* restored) {
     Function* function = module.find(kernel);
     WEFT_CHECK(function && function->kind == FunctionKind::Kernel, "no kernel " + kernel);
+    opt::unchanged_values(module);
     for (const auto& f : module.functions) opt::single_exit(module, *f);
     Maker maker(module);
     const Function* adjoint = &maker.adjoint_of(*function);

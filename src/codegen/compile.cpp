@@ -34,6 +34,7 @@ std::unique_ptr<ir::Module> copy(const ir::Module& module) {
 std::unique_ptr<ir::Module> prepare(const ir::Module& module) {
     ir::verify(module);
     auto out = copy(module);
+    opt::unchanged_values(*out);
     opt::dead_code(*out);
 #ifndef NDEBUG
     ir::verify(*out);

@@ -34,7 +34,11 @@ class Verifier {
 
     void region(const Region& r, Context context) {
         const size_t visible = scope_.size();
-        for (const Value* argument : r.arguments) define(argument);
+        for (size_t i = 0; i < r.arguments.size(); ++i) {
+            const Value* argument = r.arguments[i];
+            expect(argument->region == &r && argument->index == static_cast<int>(i), r.parent, "misplaced argument");
+            define(argument);
+        }
         expect(!r.ops.empty(), r.parent, "empty region");
         for (size_t i = 0; i < r.ops.size(); ++i) {
             const Op& op = *r.ops[i];
@@ -48,7 +52,10 @@ class Verifier {
             } else {
                 this->op(op);
             }
-            for (const Value* result : op.results) define(result);
+            for (size_t k = 0; k < op.results.size(); ++k) {
+                expect(op.results[k]->op == &op && op.results[k]->index == static_cast<int>(k), &op, "misplaced result");
+                define(op.results[k]);
+            }
         }
         for (size_t i = visible; i < scope_.size(); ++i) defined_.erase(scope_[i]);
         scope_.resize(visible);

@@ -135,7 +135,10 @@ class DeadCode {
         for (size_t k = 0; k < loop.results.size(); ++k) keep.push_back(carried_.contains({&loop, k}));
         filter(loop.results, keep);
         filter(loop.operands, keep, first_carried(loop));
-        for (const auto& region : loop.regions) filter(region->arguments, keep, first_argument(loop));
+        for (const auto& region : loop.regions) {
+            filter(region->arguments, keep, first_argument(loop));
+            renumber(region->arguments);
+        }
         for (Op* exit : exits_[&loop]) filter(exit->operands, keep, 0);
     }
 

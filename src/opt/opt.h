@@ -12,6 +12,9 @@ namespace weft::opt {
 void dead_code(ir::Module& module);
 void dead_code(ir::Module& module, ir::Function& function);
 
+// Replaces carried values of loops that never change, and results of ifs that are one value either way, by that value.
+void unchanged_values(ir::Module& module);
+
 // Erases the functions that `entry` does not reach through calls.
 void keep_reachable(ir::Module& module, std::string_view entry);
 

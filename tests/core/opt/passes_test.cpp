@@ -203,6 +203,46 @@ TEST(SingleExit, NoEarlyExitIsLeftAnywhere) {
     EXPECT_EQ(returns, 1);
 }
 
+TEST(UnchangedValues, WhatEveryTurnHandsOnIsNotCarried) {
+    EXPECT_EQ(after(R"(kernel @k(%a: array<f32, 1>, %n: i32, %c: bool) {
+  %0 = const 0 : i32
+  %1 = const 1 : i32
+  %2 = const 2 : f32
+  %b, %s = for(%0, %n, %1, %a, %2) : array<f32, 1>, f32 {(%i: i32, %3: array<f32, 1>, %4: f32)
+    %5, %6 = if(%c) : array<f32, 1>, f32 {
+      %7 = mul(%4, %4) : f32
+      yield(%3, %7)
+    } {
+      yield(%3, %4)
+    }
+    yield(%5, %6)
+  }
+  %8 = at(%b, %0) : ref<f32>
+  store(%8, %s)
+  return
+}
+)",
+                    unchanged_values),
+              R"(kernel @k(%a: array<f32, 1>, %n: i32, %c: bool) {
+  %0 = const 0 : i32
+  %1 = const 1 : i32
+  %2 = const 2 : f32
+  %s = for(%0, %n, %1, %2) : f32 {(%i: i32, %3: f32)
+    %4 = if(%c) : f32 {
+      %5 = mul(%3, %3) : f32
+      yield(%5)
+    } {
+      yield(%3)
+    }
+    yield(%4)
+  }
+  %6 = at(%a, %0) : ref<f32>
+  store(%6, %s)
+  return
+}
+)");
+}
+
 TEST(KeepReachable, DropsWhatTheEntryDoesNotCall) {
     const auto module = ir::parse(R"(func @a() {
   return
