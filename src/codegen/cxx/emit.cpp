@@ -24,7 +24,6 @@ struct Program {
     Names names;  // of everything at file level
     Types types{names};
     std::unordered_map<std::string, std::string> functions;  // by IR name
-    std::set<std::string> natives;                           // prototypes
     std::unordered_map<std::string, std::string> results;    // struct of a function with several results, by IR name
     std::string result_definitions;
 };
@@ -441,43 +440,35 @@ class FunctionPrinter {
         for (size_t i = 0; i < op.results.size(); ++i) text_[op.results[i]] = all + ".part" + std::to_string(i);
     }
 
-    void leaves(ir::Type t, const std::string& text, std::vector<std::string>& values,
-                std::vector<std::string>& types) {
+    static bool is_half(ir::Type t) { return t.is_scalar(ir::Scalar::F16) || t.is_scalar(ir::Scalar::BF16); }
+
+    // The C arguments of a device function that stand for one value (device/types.h).
+    void leaves(ir::Type t, const std::string& text, std::vector<std::string>& out) {
         if (t.is_scalar()) {
-            values.push_back(text);
-            types.push_back(type(t));
+            out.push_back(text + (is_half(t) ? ".bits" : ""));
         } else if (t.is(TypeKind::Array)) {
-            values.push_back("(void*)" + text + ".data");
-            types.push_back("void*");
+            out.push_back(text + ".data");
             for (const char* part : {".shape[", ".stride["}) {
-                for (int d = 0; d < t.ndim(); ++d) {
-                    values.push_back(text + part + std::to_string(d) + "]");
-                    types.push_back("int64_t");
-                }
+                for (int d = 0; d < t.ndim(); ++d) out.push_back(text + part + std::to_string(d) + "]");
             }
         } else {
-            for (int i = 0; i < t.part_count(); ++i) leaves(t.part(i), text + program_.types.part(t, i), values, types);
+            for (int i = 0; i < t.part_count(); ++i) leaves(t.part(i), text + program_.types.part(t, i), out);
         }
     }
 
     void native(const ir::Op& op) {
         const bool direct = op.results.empty() || op.result()->type.is_scalar();
         std::vector<std::string> values;
-        std::vector<std::string> types;
         if (!direct) {
             line(type(op.result()->type) + " " + name(op.result()) + ";");
             values.push_back("&" + use(op.result()));
-            types.push_back("void*");
         }
-        for (const ir::Value* operand : op.operands) leaves(operand->type, use(operand), values, types);
-        const std::string result = op.results.empty() || !direct ? "void" : type(op.result()->type);
-        program_.natives.insert(result + " " + op.text + "(" + join(types) + ");");
+        for (const ir::Value* operand : op.operands) leaves(operand->type, use(operand), values);
         const std::string text = op.text + "(" + join(values) + ")";
-        if (direct && !op.results.empty()) {
-            line("const " + type(op.result()->type) + " " + name(op.result()) + " = " + text + ";");
-        } else {
-            line(text + ";");
-        }
+        if (!direct || op.results.empty()) return line(text + ";");
+        const ir::Type result = op.result()->type;
+        line("const " + type(result) + " " + name(op.result()) + " = " +
+             (is_half(result) ? type(result) + "{" + text + "}" : text) + ";");
     }
 
     void print(const ir::Op& op) {
@@ -524,7 +515,7 @@ std::string result_type(Program& program, const ir::Function& function) {
 }  // namespace
 
 std::string emit(const ir::Module& module) {
-    Program program{module, {}, Types{program.names}, {}, {}, {}, {}};
+    Program program{module, {}, Types{program.names}, {}, {}, {}};
     for (const auto& function : module.functions)
         program.functions[function->name] = program.names.make(function->name);
     define_types(program);
@@ -565,9 +556,7 @@ std::string emit(const ir::Module& module) {
                    unpacked + "    weft::for_items(shape, begin, end, [&](const weft::item_t& item) { " +
                    program.functions.at(function->name) + "(item" + given + "); });\n}\n\n";
     }
-    std::string natives;
-    for (const std::string& prototype : program.natives) natives += "extern \"C\" " + prototype + "\n";
-    return program.types.definitions() + program.result_definitions + natives + prototypes + "\n" + bodies + entries;
+    return program.types.definitions() + program.result_definitions + prototypes + "\n" + bodies + entries;
 }
 
 }  // namespace weft::codegen::cxx

@@ -552,8 +552,7 @@ void FunctionEmitter::call(const ir::Op& op) {
     }
 }
 
-// A device function takes every leaf of its operands as a C parameter. A scalar result is returned; any other is
-// written, laid out as in memory, to the address that comes first.
+// How device functions are called: device/types.h.
 void FunctionEmitter::native(const ir::Op& op) {
     llvm::SmallVector<llvm::Type*, 8> parameters;
     Scalars arguments;

@@ -648,6 +648,42 @@ TEST_P(Programs, SelectsZerosSplatsAndCasts) {
     EXPECT_EQ(out, (std::vector<double>{0, 0, 1, 2, 2, 2}));
 }
 
+TEST_P(Programs, CallsTheDeviceLibrary) {
+    for (const std::string type : {"f32", "f16", "i8", "u64"}) {
+        const Kernel kernel("kernel @k(%a: array<" + type + ", 1>, %v: array<" + type + R"(, 1>, %o: array<i32, 1>) {
+  %i = thread.index [0] : i32
+  %rv = at(%v, %i) : ref<)" + type +
+                                R"(>
+  %x = load(%rv) : )" + type + R"(
+  %zero = const 0 : i32
+  %n = shape(%a) [0] : i32
+  %p = native(%a, %zero, %n, %x) "weft_lower_bound_)" +
+                                type + R"(" : i32
+  %r = at(%o, %i) : ref<i32>
+  store(%r, %p)
+  return
+}
+)",
+                            GetParam());
+        std::vector<int32_t> out(4);
+        std::vector<float> floats = {-2, -1, 0.5F, 3};
+        std::vector<float> sought_floats = {-3, -1, 1, 9};
+        std::vector<uint16_t> halves = {0xc000, 0xbc00, 0x3800, 0x4200};
+        std::vector<uint16_t> sought_halves = {0xc200, 0xbc00, 0x3c00, 0x4880};
+        std::vector<int8_t> bytes = {-2, -1, 0, 3};
+        std::vector<int8_t> sought_bytes = {-3, -1, 1, 9};
+        std::vector<uint64_t> words = {1, 2, 4, ~uint64_t{0} - 5};
+        std::vector<uint64_t> sought_words = {0, 2, 5, ~uint64_t{0}};
+        Arguments arguments;
+        if (type == "f32") arguments.array(floats).array(sought_floats);
+        if (type == "f16") arguments.array(halves).array(sought_halves);
+        if (type == "i8") arguments.array(bytes).array(sought_bytes);
+        if (type == "u64") arguments.array(words).array(sought_words);
+        kernel.run(arguments.array(out), {4});
+        EXPECT_EQ(out, (std::vector<int32_t>{0, 1, 3, 4})) << type;
+    }
+}
+
 // Names that mean something in C or C++ must not matter.
 TEST_P(Programs, NamesOfEveryKind) {
     const Kernel kernel(R"(kernel @main(%int: array<i64, 1>, %weft: i64, %item: i64) {
