@@ -35,7 +35,8 @@ bool NonNegative::decide(const ir::Value& value, bool strict) {
             return true;
         case Add:
         case Mul:
-            return !strict && operand(0, false) && operand(1, false);
+            // Short types overflow in earnest.
+            return !strict && ir::scalar_bits(value.type.element()) >= 32 && operand(0, false) && operand(1, false);
         case Div:
         case FloorDiv:
             return operand(0, true) && operand(1, true);

@@ -231,11 +231,19 @@ void FunctionEmitter::if_op(const ir::Op& op) {
 void FunctionEmitter::for_op(const ir::Op& op) {
     const ir::Region& turn = *op.regions[0];
     const auto carried_types = types_of(op.results);
-    llvm::SmallVector<ir::Type, 4> turn_types = {turn.arguments[0]->type};
+    const auto known = ir::constant_integer(op.operands[2]);
+    // A plain count runs in 64 bits, for the sake of addresses.
+    const bool counts = known == 1 || known == -1;
+    const auto bound = [&](size_t i) {
+        Value* v = scalar(op.operands[i]);
+        return counts ? builder_.CreateSExt(v, builder_.getInt64Ty()) : v;
+    };
+    const ir::Type index_type = turn.arguments[0]->type;
+    llvm::SmallVector<ir::Type, 4> turn_types = {counts ? ir::i64() : index_type};
     turn_types.append(carried_types.begin(), carried_types.end());
-    Value* begin = scalar(op.operands[0]);
-    Value* end = scalar(op.operands[1]);
-    Value* step = scalar(op.operands[2]);
+    Value* begin = bound(0);
+    Value* end = bound(1);
+    Value* step = bound(2);
     Value* none = llvm::ConstantInt::get(step->getType(), 0);
     const Scalars initial = flatten(llvm::ArrayRef(op.operands).drop_front(3));
 
@@ -244,7 +252,6 @@ void FunctionEmitter::for_op(const ir::Op& op) {
     Join exit = join("endfor", carried_types);
 
     // The loop is entered when it has a turn, and left at the end of the last one.
-    const auto known = ir::constant_integer(op.operands[2]);
     Value* up = builder_.CreateICmpSGT(step, none);
     Value* enters = builder_.CreateSelect(
         up, builder_.CreateICmpSLT(begin, end),
@@ -257,13 +264,14 @@ void FunctionEmitter::for_op(const ir::Op& op) {
     jump(start, first);
 
     builder_.SetInsertPoint(start.block);
-    values_[turn.arguments[0]] = {start.phis[0]};
+    if (counts) wide_loops_[turn.arguments[0]] = start.phis[0];
     size_t phi = 1;
     for (const ir::Value* argument : llvm::ArrayRef(turn.arguments).drop_front()) {
         Scalars out;
         for (size_t i = 0; i < module_.leaves_of(argument->type).size(); ++i) out.push_back(start.phis[phi++]);
         values_[argument] = std::move(out);
     }
+    values_[turn.arguments[0]] = {builder_.CreateTrunc(start.phis[0], scalars_.type(index_type.element()))};
     loops_.push_back({&next, &exit});
     region(turn);
     loops_.pop_back();
@@ -275,7 +283,7 @@ void FunctionEmitter::for_op(const ir::Op& op) {
         Value* index = start.phis[0];
         Value* goes_on = nullptr;
         Value* following = nullptr;
-        if (known == 1 || known == -1) {
+        if (counts) {
             following = builder_.CreateNSWAdd(index, step);
             goes_on = *known > 0 ? builder_.CreateICmpSLT(following, end) : builder_.CreateICmpSGT(following, end);
         } else {
@@ -331,9 +339,28 @@ void FunctionEmitter::while_op(const ir::Op& op) {
 Value* FunctionEmitter::index(const ir::Value* v, Value* extent) {
     Value* raw = scalar(v);
     Value* wide = builder_.CreateIntCast(raw, builder_.getInt64Ty(), v->type.is_signed());
-    if (non_negative_(v)) return wide;
+    if (non_negative_(v)) return wide_index(v);
     return builder_.CreateSelect(builder_.CreateICmpSLT(wide, builder_.getInt64(0)), builder_.CreateAdd(wide, extent),
                                  wide);
+}
+
+// A non-negative index in 64 bits, computed in them as far as sums and products go: they are taken not to overflow
+// (nonnegative.h), and LLVM turns them into addresses that move along with a loop.
+Value* FunctionEmitter::wide_index(const ir::Value* v) {
+    if (const auto place = wide_loops_.find(v); place != wide_loops_.end()) return place->second;
+    if (const auto number = ir::constant_integer(v)) return builder_.getInt64(static_cast<uint64_t>(*number));
+    const ir::Op* op = v->op;
+    if (op != nullptr && op->code == Opcode::ThreadIndex) {
+        const auto dim = static_cast<size_t>(op->ints.at(0));
+        if (dim < item_.wide.size()) return item_.wide[dim];
+    }
+    const bool sum = op != nullptr && op->code == Opcode::Add;
+    if (v->type.is_signed() && (sum || (op != nullptr && op->code == Opcode::Mul))) {
+        Value* a = wide_index(op->operands[0]);
+        Value* b = wide_index(op->operands[1]);
+        return sum ? builder_.CreateAdd(a, b) : builder_.CreateMul(a, b);
+    }
+    return builder_.CreateIntCast(scalar(v), builder_.getInt64Ty(), v->type.is_signed());
 }
 
 Value* FunctionEmitter::small_index(const ir::Value* v, int count) {

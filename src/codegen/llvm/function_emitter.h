@@ -23,6 +23,7 @@ struct ItemContext {
     llvm::Value* shape = nullptr;                    // const LaunchShape*
     llvm::Value* item = nullptr;                     // i64, linear index
     llvm::SmallVector<llvm::Value*, 4> coordinates;  // i32, as many as the module uses
+    llvm::SmallVector<llvm::Value*, 4> wide;         // the same as i64, where that is at hand
 };
 
 struct ModuleContext {
@@ -92,6 +93,7 @@ class FunctionEmitter {
     void branch(llvm::Value* condition, Join& target, const Scalars& values, llvm::BasicBlock* otherwise);
     void define_results(const ir::Op& op, const Join& join);
     llvm::Value* index(const ir::Value* v, llvm::Value* extent);
+    llvm::Value* wide_index(const ir::Value* v);
     llvm::Value* small_index(const ir::Value* v, int count);
     llvm::Value* offset(llvm::Value* address, int64_t bytes);
     llvm::Value* element_address(const ir::Op& op);
@@ -105,6 +107,7 @@ class FunctionEmitter {
     llvm::IRBuilder<> builder_;
     ScalarEmitter scalars_;
     NonNegative non_negative_;
+    std::unordered_map<const ir::Value*, llvm::Value*> wide_loops_;  // indices of loops, as i64
     ItemContext item_;
     std::unordered_map<const ir::Value*, Scalars> values_;
     std::vector<Loop> loops_;

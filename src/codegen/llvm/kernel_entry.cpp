@@ -90,22 +90,25 @@ void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::
     b.SetInsertPoint(item);
     auto* turn = b.CreatePHI(word, 2, "turn");
     turn->addIncoming(b.getInt64(0), row);
+    // The last coordinate is a variable of its own that moves by one or by none, which LLVM turns into moving addresses.
+    llvm::PHINode* last = nullptr;
+    if (used > 0) {
+        last = b.CreatePHI(word, 2, "coordinate");
+        last->addIncoming(at[used - 1], row);
+    }
     ItemContext& context = emitter.item();
     context.shape = shape;
     context.item = b.CreateAdd(linear, turn, "item", true, true);
     for (size_t d = 0; d < used; ++d) {
-        Value* coordinate = at[d];
-        if (d + 1 == used) {
-            Value* moved = b.CreateSelect(single, turn, b.getInt64(0));
-            coordinate = b.CreateAdd(coordinate, moved, "", true, true);
-        }
-        context.coordinates.push_back(b.CreateTrunc(coordinate, b.getInt32Ty()));
+        context.wide.push_back(d + 1 == used ? last : at[d]);
+        context.coordinates.push_back(b.CreateTrunc(context.wide.back(), b.getInt32Ty()));
     }
     Join next = emitter.join("next_item", {});
     emitter.body(next);
     emitter.finish(next);
     Value* following = b.CreateAdd(turn, b.getInt64(1), "", true, true);
     turn->addIncoming(following, next.block);
+    if (last != nullptr) last->addIncoming(b.CreateAdd(last, b.CreateZExt(single, word), "", true, true), next.block);
     b.CreateCondBr(b.CreateICmpSLT(following, count), item, row_end);
 
     b.SetInsertPoint(row_end);
