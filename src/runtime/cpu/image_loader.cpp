@@ -2,9 +2,11 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "base/error.h"
@@ -29,17 +31,15 @@ constexpr const char* kBind = "weft_bind";
 class LibraryImage final : public LoadedImage {
   public:
     explicit LibraryImage(std::string_view bytes) {
-        // The file lives in memory only, unless the system cannot do that.
-        int file = memfd_create("weft", MFD_CLOEXEC);
-        std::string path = "/proc/self/fd/" + std::to_string(file);
-        bool named = false;
-        if (file < 0) {
-            char name[] = "/tmp/weft-XXXXXX";
-            file = mkstemp(name);
-            if (file < 0) throw InternalError("no place for a compiled library");
-            path = name;
-            named = true;
-        }
+        // The loader takes a path that it knows for the library that it knows: no path may come twice, so it cannot be
+        // that of a file in memory, which is the number of a descriptor.
+        static std::atomic<int> count = 0;
+        std::error_code error;
+        const auto folder = std::filesystem::temp_directory_path(error);
+        std::string path = (error ? std::string("/tmp") : folder.string()) + "/weft-" + std::to_string(getpid()) + "-" +
+                           std::to_string(count.fetch_add(1)) + "-XXXXXX";
+        const int file = mkostemp(path.data(), O_CLOEXEC);
+        if (file < 0) throw InternalError("no place for a compiled library: " + path);
         size_t done = 0;
         while (done < bytes.size()) {
             const ssize_t n = write(file, bytes.data() + done, bytes.size() - done);
@@ -49,7 +49,7 @@ class LibraryImage final : public LoadedImage {
         if (done == bytes.size()) handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         const char* reason = done == bytes.size() && handle_ == nullptr ? dlerror() : "cannot be written";
         const std::string problem = reason != nullptr ? reason : "unknown";
-        if (named) unlink(path.c_str());
+        unlink(path.c_str());
         close(file);
         if (handle_ == nullptr) throw InternalError("a compiled library does not load: " + problem);
         using Bind = const char* (*)(void* (*)(const char*));

@@ -53,6 +53,14 @@ TEST(Compiler, CompilesAndMergesRequests) {
     compiler.wait_idle();
 }
 
+// Libraries, unlike objects, are opened by the system, which takes files of one name for one library.
+TEST(Compiler, KeepsLibrariesApart) {
+    Compiler compiler(nullptr, 1);
+    std::vector<std::shared_ptr<LoadedKernel>> kernels;
+    for (int i = 0; i < 5; ++i) kernels.push_back(compiler.request(module(i), "k", "cxx-host"));
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(runs(*kernels[static_cast<size_t>(i)], i));
+}
+
 TEST(Compiler, NamesOfLocalsDoNotMatter) {
     Compiler compiler(nullptr, 1);
     const auto a = compiler.request(ir::parse("kernel @k(%x: i32) {\n  return\n}\n"), "k");
