@@ -65,9 +65,13 @@ void math(const RuleContext& c, const Op& op, Value* g) {
     all.push_back(g);
     const auto& rule = builtins::derivative(op.math());
     for (size_t k = 0; k < count; ++k) {
-        Value* contribution = by_element(
-            b, all, [&](std::span<Value* const> v) { return rule(b, v.first(count), v[count], v[count + 1])[k]; });
-        c.adjoints.add(op.operands[k], unless_zero(b, g, contribution));
+        bool flat = false;  // no adjoint: constant almost everywhere, as floor is
+        Value* contribution = by_element(b, all, [&](std::span<Value* const> v) {
+            Value* adjoint = rule(b, v.first(count), v[count], v[count + 1])[k];
+            flat = !adjoint;
+            return flat ? b.zero(v[0]->type) : adjoint;
+        });
+        if (!flat) c.adjoints.add(op.operands[k], unless_zero(b, g, contribution));
     }
 }
 
