@@ -43,7 +43,7 @@ class CpuBackend final : public Backend {
     std::vector<std::string> dump_kinds() const override { return {"llvm", "llvm-optimized", "asm"}; }
 
     std::string dump(const ir::Module& module, const Options& options, const std::string& kind) override {
-        Work work(module, options, nullptr);
+        Work work(module, options, nullptr, true);
         if (kind == "llvm") return printed(*work.llvm);
         work.optimize(options);
         if (kind == "llvm-optimized") return printed(*work.llvm);
@@ -52,7 +52,7 @@ class CpuBackend final : public Backend {
     }
 
     Image compile(const ir::Module& module, const Options& options, std::vector<StageTime>* times) override {
-        Work work(module, options, times);
+        Work work(module, options, times, false);
         work.optimize(options);
         Image image{ImageFormat::Object, work.target.emit(*work.llvm, false)};
         work.stages.end("generate");
@@ -66,10 +66,10 @@ class CpuBackend final : public Backend {
         llvm::LLVMContext context;
         std::unique_ptr<llvm::Module> llvm;
 
-        Work(const ir::Module& module, const Options& options, std::vector<StageTime>* times)
+        Work(const ir::Module& module, const Options& options, std::vector<StageTime>* times, bool for_people)
             : stages(times), target(options.optimize), llvm(std::make_unique<llvm::Module>("weft", context)) {
             // Value names help people and cost time.
-            context.setDiscardValueNames(times != nullptr);
+            context.setDiscardValueNames(!for_people);
             target.configure(*llvm);
             stages.end("target");
             emit_module(module, *llvm, options, HostTarget::has_half_instructions());

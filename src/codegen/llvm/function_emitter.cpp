@@ -649,7 +649,8 @@ void FunctionEmitter::assertion(const ir::Op& op) {
 
 // --- stacks ----------------------------------------------------------------------------------------------------------
 
-// A stack is four variables: storage, bytes used, bytes there, and the cursor's place in bytes. LLVM keeps them in registers where it can.
+// A stack is four variables: storage, bytes used, bytes there, and the cursor's place in bytes. LLVM keeps them in
+// registers where it can.
 void FunctionEmitter::stack_new(const ir::Op& op) {
     auto* pointer = builder_.getPtrTy();
     auto* word = builder_.getInt64Ty();

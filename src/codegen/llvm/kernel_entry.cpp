@@ -90,7 +90,8 @@ void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::
     b.SetInsertPoint(item);
     auto* turn = b.CreatePHI(word, 2, "turn");
     turn->addIncoming(b.getInt64(0), row);
-    // The last coordinate is a variable of its own that moves by one or by none, which LLVM turns into moving addresses.
+    // The last coordinate is a variable of its own that moves by one or by none, which LLVM turns into moving
+    // addresses.
     llvm::PHINode* last = nullptr;
     if (used > 0) {
         last = b.CreatePHI(word, 2, "coordinate");

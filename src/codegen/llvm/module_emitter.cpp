@@ -81,14 +81,17 @@ void emit_function(ModuleContext& module, const ir::Function& function, llvm::Fu
     b.CreateRet(result);
 }
 
-// Small functions, and those called once, become part of their callers.
+// Functions become part of their callers where that keeps the code small: short ones, those called once, and those
+// whose copies together stay below a bound.
 void decide_inlining(ModuleContext& module) {
-    constexpr int kSmall = 200;
+    constexpr size_t kShort = 60;
+    constexpr size_t kCopies = 2000;
     for (const auto& [source, target] : module.functions) {
         if (source->kind == ir::FunctionKind::Kernel) continue;
-        int ops = 0;
+        size_t ops = 0;
         ir::walk(source->body, [&](const ir::Op&) { ++ops; });
-        if (ops <= kSmall || target->hasOneUse()) target->addFnAttr(llvm::Attribute::AlwaysInline);
+        const size_t uses = target->getNumUses();
+        if (ops <= kShort || uses <= 1 || ops * uses <= kCopies) target->addFnAttr(llvm::Attribute::AlwaysInline);
     }
 }
 

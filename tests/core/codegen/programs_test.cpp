@@ -260,6 +260,38 @@ TEST_P(Programs, CallsWithManyResults) {
     EXPECT_EQ(out, (Integers{2 + 1 + 0, 6 + 2 + 1, -15}));
 }
 
+TEST_P(Programs, LargeResultsOfFunctionsThatStayFunctions) {
+    // Called twice and too long to be copied: the matrix comes back through memory.
+    std::string function =
+        "func @f(%m: mat<4, 4, f64>, %x: f64) -> (mat<4, 4, f64>, bool) {\n  %v0 = splat(%x) : mat<4, 4, f64>\n";
+    constexpr int kSteps = 1200;
+    for (int i = 0; i < kSteps; ++i) {
+        function += "  %v" + std::to_string(i + 1) + " = " + (i % 2 == 0 ? "add(%v" : "min(%v") + std::to_string(i) +
+                    ", %m) : mat<4, 4, f64>\n";
+    }
+    function += "  %b = const true : bool\n  return(%v" + std::to_string(kSteps) + ", %b)\n}\n";
+    const auto out = run_integers(GetParam(), R"(
+  %w = cast(%x) : f64
+  %m = splat(%w) : mat<4, 4, f64>
+  %a, %p = call(%m, %w) "f" : mat<4, 4, f64>, bool
+  %b, %q = call(%a, %w) "f" : mat<4, 4, f64>, bool
+  %c = and(%p, %q) : bool
+  %e = extract(%b) [15] : f64
+  %n = cast(%e) : i64
+  %r = select(%c, %n, %zero) : i64
+  store(%ro, %r)
+  return
+)",
+                                  {5, -3}, function);
+    // Adding m, then taking the smaller of that and m, again and again.
+    const auto f = [](double m, double x) {
+        double v = x;
+        for (int i = 0; i < kSteps; ++i) v = i % 2 == 0 ? v + m : std::min(v, m);
+        return v;
+    };
+    EXPECT_EQ(out, (Integers{static_cast<int64_t>(f(f(5, 5), 5)), static_cast<int64_t>(f(f(-3, -3), -3))}));
+}
+
 TEST_P(Programs, DeepStacks) {
     const auto out = run_integers(GetParam(), R"(
   %s = stack.new : stack<tuple<i64, f32>>

@@ -204,8 +204,7 @@ uint64_t integer_op(Scalar s, const std::string& op, uint64_t a, uint64_t b) {
     const auto low = [&](Wide v) { return static_cast<uint64_t>(v) & mask(s); };
     if (op == "add") return low(x + y);
     if (op == "sub") return low(x - y);
-    if (op == "mul")
-        return low(static_cast<Wide>(static_cast<UnsignedWide>(x) * static_cast<UnsignedWide>(y)));
+    if (op == "mul") return low(static_cast<Wide>(static_cast<UnsignedWide>(x) * static_cast<UnsignedWide>(y)));
     if (op == "div") return y == 0 ? 0 : low(x / y);
     if (op == "rem") return y == 0 ? 0 : low(x % y);
     if (op == "floordiv") return y == 0 ? 0 : low(x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
@@ -355,8 +354,9 @@ TEST_P(ScalarOps, Maths) {
     };
 #define ONE(name) set(#name, [](double x, double) { return std::name(x); });
     ONE(sqrt)
-    ONE(cbrt) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh) ONE(exp) ONE(log)
-        ONE(log2) ONE(log10) ONE(erf) ONE(erfc) ONE(floor) ONE(ceil) ONE(trunc) ONE(round) ONE(rint)
+    ONE(cbrt)
+    ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh) ONE(exp) ONE(log) ONE(log2)
+        ONE(log10) ONE(erf) ONE(erfc) ONE(floor) ONE(ceil) ONE(trunc) ONE(round) ONE(rint)
 #undef ONE
             set("atan2", [](double x, double y) { return std::atan2(x, y); });
     set("pow", [](double x, double y) { return std::pow(x, y); });
