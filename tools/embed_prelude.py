@@ -4,7 +4,7 @@ usage: embed_prelude.py OUT.cpp [FILE.py...]     the prelude, as a C++ source: w
        embed_prelude.py --trees FILE.py          every function of a file, one serialised tree a line (for tests)
 
 A prelude file sets GROUP. Each of its functions is a builtin (its docstring is the documentation), but for names that
-start with `_` (helpers) and for functions below `@func_grad(f)`: those are the derivative of the definition of `f` right
+start with `_` (helpers) and functions below `@func_grad(f)`: those are the derivative of the definition of `f` right
 above. `@updates("p")`: the last result is the new value of the argument for parameter `p`.
 """
 

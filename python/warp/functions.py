@@ -36,6 +36,8 @@ class OverloadSet:
 class Function:
     """A function of the kernel language."""
 
+    _weft_pattern_ = "Callable"  # as an annotation: a function passed by name
+
     def __init__(self, function, overloads, native=None):
         functools.update_wrapper(self, function)
         self.func = function

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <map>
 #include <string>
 
 #include "base/error.h"
@@ -193,6 +194,9 @@ class PythonEnvironment : public frontend::Environment {
 
     Binding evaluate(std::string_view expression, std::span<const std::pair<std::string, Binding>> locals) override {
         const nb::gil_scoped_acquire gil;
+        if (const auto it = statics_.find(std::string(expression)); it != statics_.end()) {
+            return read_static(nb::borrow(static_cast<PyObject*>(it->second.get())));
+        }
         nb::dict names = names_of_closure();
         for (const auto& [name, value] : locals) {
             if (const auto* number = std::get_if<frontend::IntNumber>(&value)) {
@@ -207,14 +211,16 @@ class PythonEnvironment : public frontend::Environment {
         } catch (nb::python_error& error) {
             throw UserError(ErrorKind::Value, "wp.static raised " + describe(error));
         }
-        Binding binding = read_binding(result);
-        if (const auto* unusable = std::get_if<Unusable>(&binding)) {
-            throw UserError(ErrorKind::Value,
-                            "wp.static gave " + unusable->description + ", which a kernel cannot hold");
+        return read_static(result);
+    }
+
+    // With the GIL held.
+    void evaluate_now(const std::string& expression) {
+        try {
+            statics_[expression] = hold(evaluate_python("(" + expression + "\n)", names_of_closure()));
+        } catch (nb::python_error&) {
+            // Raised again, and located, if lowering reaches it.
         }
-        if (std::holds_alternative<frontend::NoneValue>(binding))
-            throw UserError(ErrorKind::Value, "wp.static gave None");
-        return binding;
     }
 
     std::vector<std::string> names() override {
@@ -230,6 +236,17 @@ class PythonEnvironment : public frontend::Environment {
 
     static std::string describe(const nb::python_error& error) {
         return text(error.type().attr("__name__")) + ": " + text(error.value());
+    }
+
+    static Binding read_static(const nb::object& result) {
+        Binding binding = read_binding(result);
+        if (const auto* unusable = std::get_if<Unusable>(&binding)) {
+            throw UserError(ErrorKind::Value,
+                            "wp.static gave " + unusable->description + ", which a kernel cannot hold");
+        }
+        if (std::holds_alternative<frontend::NoneValue>(binding))
+            throw UserError(ErrorKind::Value, "wp.static gave None");
+        return binding;
     }
 
     // The variables of enclosing functions that have a value by now.
@@ -271,6 +288,7 @@ class PythonEnvironment : public frontend::Environment {
     }
 
     std::shared_ptr<void> function_;
+    std::map<std::string, std::shared_ptr<void>> statics_;  // values of wp.static(...) by text, taken at definition
 };
 
 }  // namespace
@@ -313,6 +331,12 @@ Binding read_binding(nb::handle object) {
 
 std::shared_ptr<frontend::Environment> make_environment(nb::object function) {
     return std::make_shared<PythonEnvironment>(std::move(function));
+}
+
+void evaluate_statics(const frontend::FunctionSource& source) {
+    auto* environment = dynamic_cast<PythonEnvironment*>(source.environment.get());
+    WEFT_CHECK(environment, "the function " + source.name + " does not come from Python");
+    for (const std::string& expression : frontend::fixed_statics(source)) environment->evaluate_now(expression);
 }
 
 }  // namespace weft::bind

@@ -26,6 +26,7 @@ FunctionObject make_function(const std::string& name, const std::shared_ptr<Sour
     source->file = file;
     source->tree = read_tree(definition);
     source->environment = make_environment(function);
+    evaluate_statics(*source);
     overloads->functions.push_back(source);
     return {source, overloads};
 }

@@ -1,6 +1,6 @@
 // The C++ objects that Python objects of the package stand for, and what bind's files ask of each other.
-// Attributes of the package's objects: `_weft_type_` (a _core.Type), `_weft_pattern_` (the text of a TypePattern, on generic
-// annotations such as `wp.array(dtype=Any)`), `_weft_function_` (a _core.Function), `_weft_builtin_` (a name),
+// Attributes of the package's objects: `_weft_type_` (a _core.Type), `_weft_pattern_` (the text of a TypePattern, on
+// generic annotations such as `wp.array(dtype=Any)`), `_weft_function_` (a _core.Function), `_weft_builtin_` (a name),
 // `_weft_value_` (a _core.Type and a flat tuple of numbers).
 #pragma once
 
@@ -24,6 +24,10 @@ std::unique_ptr<frontend::FunctionTree> read_tree(nanobind::handle definition);
 
 // environment.cpp: the world of a Python function object (its closure, globals, annotations, defaults).
 std::shared_ptr<frontend::Environment> make_environment(nanobind::object function);
+
+// environment.cpp: evaluates those wp.static(...) of a function that depend on nothing in it, as they are now. What
+// raises is left for lowering, which says where. `source.environment` must be one of make_environment.
+void evaluate_statics(const frontend::FunctionSource& source);
 
 // environment.cpp: what a Python object stands for inside a kernel.
 frontend::Binding read_binding(nanobind::handle object);

@@ -91,7 +91,8 @@ Lowering reduce(Opcode code) {
     return expand([code](const ExpandContext& c) {
         Value* best = c.builder.extract(c.arguments[0], 0);
         for (int i = 1; i < c.arguments[0]->type.part_count(); ++i) {
-            best = c.builder.binary(code, best, c.builder.extract(c.arguments[0], i));
+            // In this order the first of equal elements takes the derivative.
+            best = c.builder.binary(code, c.builder.extract(c.arguments[0], i), best);
         }
         return best;
     });
@@ -99,7 +100,8 @@ Lowering reduce(Opcode code) {
 
 // ---- derivatives ----
 
-// `dx` where g is not zero, else zero: the arm of a `where` that was not chosen must not turn 0 * inf into nan.
+// `dx` where g is not zero, else zero. With the result's adjoint as g: the arm of a `where` that was not chosen must
+// not turn 0 * inf into nan.
 Value* unless_zero(Builder& b, Value* g, Value* dx) {
     Value* operands[] = {g, dx};
     return by_element(b, operands, g->type, [&](Operands x) {
@@ -119,7 +121,7 @@ std::array<MathDerivative, 24> make_derivatives() {
             return {one(b, x[0], r, g)};
         };
     };
-    const auto flat = [](Builder&, Value*, Value*, Value*) -> Value* { return nullptr; };
+    const auto flat = [](Builder& b, Value* x, Value*, Value*) { return b.zero(x->type); };
     using B = Builder;
     // Infinite at 0, as the limit is.
     set(MathFn::Sqrt,
@@ -153,20 +155,17 @@ std::array<MathDerivative, 24> make_derivatives() {
     set(MathFn::Erfc, [bell](B& b, Value* x, Value*, Value* g) { return b.mul(g, bell(b, x, -2)); });
     for (const auto fn : {MathFn::Floor, MathFn::Ceil, MathFn::Trunc, MathFn::Round, MathFn::Rint}) set(fn, flat);
 
+    // 0 at the origin, where the angle has no derivative.
     table.at(static_cast<size_t>(MathFn::Atan2)) = [](Builder& b, Operands o, Value*, Value* g) -> Adjoints {
-        Value* scale = b.div(g, b.add(b.mul(o[0], o[0]), b.mul(o[1], o[1])));
+        Value* square = b.add(b.mul(o[0], o[0]), b.mul(o[1], o[1]));
+        Value* scale = unless_zero(b, square, b.div(g, square));
         return {b.mul(scale, o[1]), b.neg(b.mul(scale, o[0]))};
     };
-    // d/dy is log(x) * x ** y where x > 0, and 0 elsewhere (there the power is defined at single exponents only).
+    // d/dy is log(x) * x ** y; where the power is 0 for x = 0 it is 0, the limit, and not 0 * inf.
     table.at(static_cast<size_t>(MathFn::Pow)) = [](Builder& b, Operands o, Value* r, Value* g) -> Adjoints {
         Value* power = b.math(MathFn::Pow, o[0], b.sub(o[1], number(b, o[1], 1)));
         Value* dx = unless_zero(b, g, b.mul(g, b.mul(o[1], power)));
-        Value* parts[] = {o[0], r, g};
-        Value* dy = by_element(b, parts, g->type, [&](Operands x) {
-            Value* zero = b.constant(x[0]->type, 0.0);
-            Value* slope = b.mul(x[2], b.mul(x[1], b.math(MathFn::Log, x[0])));
-            return b.select(b.compare(Opcode::Gt, x[0], zero), slope, zero);
-        });
+        Value* dy = unless_zero(b, r, unless_zero(b, g, b.mul(g, b.mul(r, b.math(MathFn::Log, o[0])))));
         return {dx, dy};
     };
     return table;

@@ -72,6 +72,10 @@ using Binding =
     std::variant<Unknown, NoneValue, IntNumber, FloatNumber, BoolNumber, Constant, ir::Type, builtins::TypePattern,
                  BuiltinName, std::shared_ptr<const OverloadSet>, StringValue, Object, Unusable>;
 
+// The expressions of `wp.static(...)` in a function that name nothing the function assigns: they have one value, which
+// the peer takes when the function is defined.
+std::vector<std::string> fixed_statics(const FunctionSource& function);
+
 // One per user function or kernel. Calls may come from any thread, without the GIL, but not at the same time.
 class Environment {
   public:
@@ -110,6 +114,8 @@ struct FunctionSource {
     // Set by `@wp.func_grad(f)`: parameters are those of f, then the adjoint of each result.
     std::shared_ptr<const FunctionSource> gradient;
 
+    // The source text of a node.
+    std::string text(const Span& span) const;
     Location location(const Span& span) const { return {file, span.line, span.column, span.end_line, span.end_column}; }
 };
 

@@ -64,21 +64,6 @@ Opcode comparison_code(const std::string& op) {
 
 }  // namespace
 
-std::string FunctionLowering::text_of(const Span& span) const {
-    std::string text;
-    for (int line = span.line; line <= span.end_line; ++line) {
-        std::string_view whole = source_.file ? source_.file->line(line) : std::string_view{};
-        const auto end =
-            static_cast<size_t>(std::max(0, line == span.end_line ? span.end_column : static_cast<int>(whole.size())));
-        whole = whole.substr(0, end);
-        if (line == span.line)
-            whole = whole.substr(std::min(whole.size(), static_cast<size_t>(std::max(0, span.column))));
-        text += whole;
-        if (line != span.end_line) text += '\n';
-    }
-    return text;
-}
-
 ir::Value* FunctionLowering::value(const Expr& e) {
     const Entity entity = expression(e);
     if (entity.as<Unknown>())
@@ -300,8 +285,8 @@ Entity FunctionLowering::static_value(const Expr& call) {
         locals.emplace_back(name, IntNumber{negative, static_cast<uint64_t>(negative ? -*number : *number)});
     }
     try {
-        const Binding binding = source_.environment->evaluate(text_of(expression.span), locals);
-        return from_binding(binding, text_of(expression.span), expression.span);
+        const Binding binding = source_.environment->evaluate(source_.text(expression.span), locals);
+        return from_binding(binding, source_.text(expression.span), expression.span);
     } catch (const UserError& error) {
         throw error.at(source_.location(expression.span));
     }

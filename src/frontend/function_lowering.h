@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "frontend/assigned_names.h"
 #include "frontend/entity.h"
 #include "frontend/environment.h"
 #include "frontend/instances.h"
@@ -94,7 +95,6 @@ class FunctionLowering {
     void set_carried(const std::vector<std::string>& names, std::span<Value* const> values);
 
     // ---- expressions.cpp
-    std::string text_of(const Span& span) const;
     Entity expression(const Expr& e);
     Value* value(const Expr& e);  // a run-time value
     Entity unary(const Expr& e);
@@ -231,8 +231,6 @@ class FunctionLowering {
     std::set<const Value*> nullable_;          // gradient arrays, which may be null
 };
 
-// Names that statements assign (not in nested functions, which do not exist).
-void collect_assigned(const std::vector<StmtPtr>& statements, std::set<std::string>& names);
 // Whether a `break` or `continue` leaves the loop whose body this is.
 bool leaves_loop(const std::vector<StmtPtr>& body, bool breaks_only = false);
 

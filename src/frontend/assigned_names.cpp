@@ -1,0 +1,63 @@
+#include "frontend/assigned_names.h"
+
+#include <variant>
+
+#include "builtins/registry.h"
+
+namespace weft::frontend {
+namespace {
+
+// Names that a target sets; a name of which only a part is written is marked with a dot in front.
+void collect_target(const Expr& target, std::set<std::string>& names, bool part = false) {
+    const auto insert = [&](const std::string& name) { names.insert(part ? "." + name : name); };
+    switch (target.kind) {
+        case ExprKind::Name:
+            insert(target.text);
+            break;
+        case ExprKind::Tuple:
+            for (const auto& one : target.children) collect_target(*one, names);
+            break;
+        case ExprKind::Attribute:
+            collect_target(target.child(0), names, true);
+            break;
+        case ExprKind::Subscript:
+            // wp.adjoint[x] is a local of its own.
+            if (target.children.size() == 2 && target.child(1).kind == ExprKind::Name) {
+                names.insert(".adjoint." + target.child(1).text);
+            }
+            collect_target(target.child(0), names, true);
+            break;
+        default:
+            break;
+    }
+}
+
+// The variables that calls of builtins such as randf(state) set anew. A function of the user that has such a name is
+// taken for one, which costs no more than a carried value.
+void collect_updated(const Expr& e, std::set<std::string>& names) {
+    for (const auto& child : e.children) collect_updated(*child, names);
+    if (e.kind != ExprKind::Call) return;
+    const auto* builtin = builtins::find(e.child(0).text);
+    if (!builtin) return;
+    for (const auto* row : builtin->rows) {
+        const auto* prelude = std::get_if<builtins::LowerPrelude>(&row->lowering);
+        for (size_t i = 0; prelude && i < row->signature.parameters.size() && i + 1 < e.children.size(); ++i) {
+            if (row->signature.parameters[i].name == prelude->updates) collect_target(e.child(i + 1), names);
+        }
+    }
+}
+
+}  // namespace
+
+void collect_assigned(const std::vector<StmtPtr>& statements, std::set<std::string>& names) {
+    for (const auto& s : statements) {
+        if (s->kind == StmtKind::Assign || s->kind == StmtKind::Augment || s->kind == StmtKind::For) {
+            collect_target(s->child(0), names);
+        }
+        for (const auto& e : s->children) collect_updated(*e, names);
+        collect_assigned(s->body, names);
+        collect_assigned(s->otherwise, names);
+    }
+}
+
+}  // namespace weft::frontend
