@@ -9,8 +9,9 @@ namespace weft::codegen {
 namespace {
 
 constexpr auto kCompilerSymbols = std::to_array<std::string_view>(
-    {"memcpy", "memmove", "memset", "memcmp", "fmodf",  "fmod",  "floorf", "floor", "ceilf", "ceil",
-     "truncf", "trunc",   "rintf",  "rint",   "roundf", "round", "fmaf",   "fma",   "sqrtf", "sqrt"});
+    {"memcpy", "memmove", "memset", "memcmp", "fmodf", "fmod",       "floorf",    "floor",  "ceilf",
+     "ceil",   "truncf",  "trunc",  "rintf",  "rint",  "nearbyintf", "nearbyint", "roundf", "round",
+     "fmaf",   "fma",     "sqrtf",  "sqrt",   "fminf", "fmin",       "fmaxf",     "fmax"});
 
 std::set<std::string, std::less<>> all_symbols() {
     std::set<std::string, std::less<>> names(kCompilerSymbols.begin(), kCompilerSymbols.end());

@@ -48,10 +48,12 @@ void add_maths(Table& table) {
 #define TWO(name)                                           \
     table[#name "f"] = address(static_cast<F2>(::name##f)); \
     table[#name] = address(static_cast<D2>(::name));
-    ONE(sqrt)
-    ONE(cbrt) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh) ONE(exp) ONE(log)
-        ONE(log2) ONE(log10) ONE(erf) ONE(erfc) ONE(floor) ONE(ceil) ONE(trunc) ONE(round) ONE(rint) TWO(atan2) TWO(pow)
-            TWO(fmod)
+    // clang-format off
+    ONE(sqrt) ONE(cbrt) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh)
+    ONE(exp) ONE(log) ONE(log2) ONE(log10) ONE(erf) ONE(erfc)
+    ONE(floor) ONE(ceil) ONE(trunc) ONE(round) ONE(rint) ONE(nearbyint)
+    TWO(atan2) TWO(pow) TWO(fmod) TWO(fmin) TWO(fmax)
+    // clang-format on
 #undef ONE
 #undef TWO
                 table["fmaf"] = address(static_cast<float (*)(float, float, float)>(::fmaf));

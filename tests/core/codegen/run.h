@@ -55,6 +55,7 @@ class Arguments {
 struct Config {
     std::string backend;
     int optimize = 2;
+    bool passes = true;  // whether our own passes run first
 };
 
 class Kernel {
@@ -67,8 +68,9 @@ class Kernel {
         }
         codegen::Options options;
         options.optimize = config.optimize;
-        image_ =
-            runtime::load_image(codegen::compile(*module, codegen::backend(config.backend).open(), options, nullptr));
+        codegen::Backend& backend = codegen::backend(config.backend).open();
+        image_ = runtime::load_image(config.passes ? codegen::compile(*module, backend, options, nullptr)
+                                                   : backend.compile(*module, options, nullptr));
         entry_ = reinterpret_cast<codegen::KernelEntry>(image_->find(codegen::entry_symbol(name)));
     }
     void run(const Arguments& arguments, std::vector<int64_t> dims, int64_t begin = 0, int64_t end = -1) const {
@@ -89,7 +91,9 @@ class Kernel {
 // Every way in which code is made: a test of this class runs for each.
 class EveryBackend : public ::testing::TestWithParam<Config> {};
 
-inline std::vector<Config> every_backend() { return {{"llvm-cpu", 2}, {"llvm-cpu", 0}, {"cxx-host", 2}}; }
+inline std::vector<Config> every_backend() {
+    return {{"llvm-cpu", 2, true}, {"llvm-cpu", 0, true}, {"cxx-host", 2, true}};
+}
 
 inline std::string config_name(const ::testing::TestParamInfo<Config>& info) {
     return (info.param.backend == "llvm-cpu" ? "Llvm" : "Cxx") + std::to_string(info.param.optimize);

@@ -355,8 +355,10 @@ TEST_P(ScalarOps, Maths) {
 #define ONE(name) set(#name, [](double x, double) { return std::name(x); });
     ONE(sqrt)
     ONE(cbrt)
-    ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh) ONE(exp) ONE(log) ONE(log2)
-        ONE(log10) ONE(erf) ONE(erfc) ONE(floor) ONE(ceil) ONE(trunc) ONE(round) ONE(rint)
+    ONE(sin)
+    ONE(cos)
+    ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh) ONE(exp) ONE(log) ONE(log2) ONE(log10) ONE(erf)
+        ONE(erfc) ONE(floor) ONE(ceil) ONE(trunc) ONE(round) ONE(rint)
 #undef ONE
             set("atan2", [](double x, double y) { return std::atan2(x, y); });
     set("pow", [](double x, double y) { return std::pow(x, y); });

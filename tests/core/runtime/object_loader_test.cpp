@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "codegen/backend.h"
 #include "codegen/compile.h"
+#include "codegen/symbols.h"
 #include "ir/text.h"
 #include "runtime/cpu/host_symbols.h"
 #include "runtime/cpu/image_loader.h"
@@ -104,6 +105,25 @@ TEST(ObjectLoader, RefusesHugeNumbers) {
             }
         }
     }
+}
+
+// The two lists that must agree: what generated code may call, and what there is.
+TEST(HostSymbols, AreAllThere) {
+    std::vector<std::string> names(codegen::compiler_symbols().begin(), codegen::compiler_symbols().end());
+#define SYMBOL(name, result, parameters) names.emplace_back(#name);
+#include "codegen/host_symbols.def"
+#undef SYMBOL
+#define MATH(Name, mnemonic, operands)                              \
+    names.push_back(codegen::math_symbol(ir::MathFn::Name, false)); \
+    names.push_back(codegen::math_symbol(ir::MathFn::Name, true));
+#include "ir/math.def"
+#undef MATH
+    for (const std::string& name : names) {
+        EXPECT_TRUE(codegen::is_host_symbol(name)) << name;
+        EXPECT_NE(host_symbol(name), nullptr) << name;
+    }
+    EXPECT_FALSE(codegen::is_host_symbol("system"));
+    EXPECT_EQ(host_symbol("system"), nullptr);
 }
 
 TEST(ImageLoader, RefusesGarbageLibraries) {
