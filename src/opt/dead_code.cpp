@@ -22,6 +22,8 @@ class DeadCode {
 
     void run() {
         collect(function_.body, nullptr);
+        // Only now: what marks a loop marks all its exits.
+        for (Op* root : roots_) mark(*root);
         while (!pending_.empty()) {
             const Value* value = pending_.back();
             pending_.pop_back();
@@ -41,7 +43,7 @@ class DeadCode {
                 stacks_[op->operands[0]].push_back(op);
             }
             for (const auto& inner : op->regions) collect(*inner, is_loop(*op) ? op : loop);
-            if (is_root(*op)) mark(*op);
+            if (is_root(*op)) roots_.push_back(op);
         }
     }
 
@@ -168,6 +170,7 @@ class DeadCode {
 
     const Module& module_;
     Function& function_;
+    std::vector<Op*> roots_;
     std::unordered_map<const Op*, std::vector<Op*>> exits_;      // of each loop: what sets its carried values
     std::unordered_map<const Value*, std::vector<Op*>> stacks_;  // pushes and pops of each stack
     std::unordered_set<const Op*> live_ops_;
