@@ -1,0 +1,114 @@
+"""Checks gradients of random kernels against central differences of the same text run as Python.
+
+Run:  python tests/python/support/check_random_kernels.py --count 10000 [--first SEED] [--verbose]
+
+Prints how many were right, refused (by reason), uncheckable (the differences themselves disagree: a kink is near) and
+wrong; exits with 1 when one is wrong or more than 2 % are refused.
+"""
+
+import argparse
+import importlib.util
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import warp as wp
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from support import random_kernels as rk
+
+HEAD = "import warp as wp\nD1 = wp.array(dtype=wp.float64)\nI1 = wp.array(dtype=wp.int32)\n\n"
+
+
+@wp.kernel
+def weighted_sum(
+    a: wp.array(dtype=wp.float64),
+    y: wp.array(dtype=wp.float64),
+    w: wp.array(dtype=wp.float64),
+    loss: wp.array(dtype=wp.float64),
+):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, w[i] * (a[i] + y[i]))
+
+
+def load(text, folder, name):
+    """The kernel of a program, compiled from a file, as kernels are."""
+    path = Path(folder) / f"{name}.py"
+    path.write_text(HEAD + text.replace("def kernel(", "@wp.kernel\ndef kernel("))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+def close(got, want, tolerance):
+    return bool(np.all(np.abs(got - want) <= tolerance * (1.0 + np.abs(want))))
+
+
+def check(seed, folder):
+    """('right' | 'refused' | 'uncheckable' | 'wrong forward' | 'wrong gradient', detail) of one program."""
+    text = rk.program(seed)
+    plain = rk.Plain(text)
+    x, a, y, n = rk.inputs(seed)
+    want_a, want_y = plain.run(x, a, y, n)
+    if not (np.all(np.isfinite(want_a)) and np.all(np.isfinite(want_y))):
+        return "uncheckable", "not finite"
+    kernel = load(text, folder, f"random_{seed}")
+    arrays = [wp.array(v, dtype=wp.float64, requires_grad=True) for v in (x, a, y)]
+    turns = wp.array(n, dtype=wp.int32)
+    weights = wp.array(rk.weights(), dtype=wp.float64)
+    loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(kernel, dim=rk.ITEMS, inputs=[*arrays, turns])
+        wp.launch(weighted_sum, dim=rk.ITEMS, inputs=[arrays[1], arrays[2], weights, loss])
+    if not (close(arrays[1].numpy(), want_a, 1e-9) and close(arrays[2].numpy(), want_y, 1e-9)):
+        return "wrong forward", f"{arrays[1].numpy()} {arrays[2].numpy()}\nwanted {want_a} {want_y}\n{text}"
+    try:
+        tape.backward(loss)
+    except wp.WarpGradientError as error:
+        return "refused", str(error).split("\n")[0]
+    got = [arrays[0].grad.numpy(), arrays[1].grad.numpy()]
+    fine, coarse = plain.gradient(x, a, y, n, 1e-6), plain.gradient(x, a, y, n, 1e-5)
+    if not all(close(f, c, 1e-4) for f, c in zip(fine, coarse, strict=True)):
+        return "uncheckable", "the differences disagree"
+    if all(close(g, w, 2e-5) for g, w in zip(got, fine, strict=True)):
+        return "right", ""
+    return "wrong gradient", f"{got}\nwanted {fine}\n{text}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--verbose", action="store_true", help="print each program that is not right")
+    arguments = parser.parse_args()
+    results, reasons, bad = Counter(), Counter(), []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(arguments.first, arguments.first + arguments.count):
+            try:
+                result, detail = check(seed, folder)
+            except Exception as error:  # a fault of ours: named with its seed
+                result, detail = "raised", f"{type(error).__name__}: {error}\n{rk.program(seed)}"
+            results[result] += 1
+            if result == "refused":
+                reasons[detail] += 1
+            if result.startswith("wrong") or result == "raised":
+                bad.append(seed)
+                if arguments.verbose:
+                    print(f"--- {seed}: {result}\n{detail}")
+            if seed % 500 == 499:
+                print(seed + 1, dict(results), flush=True)
+    print(dict(results))
+    for reason, count in reasons.most_common():
+        print(f"  refused {count}: {reason}")
+    if bad:
+        print("bad seeds:", *bad[:40])
+    return 1 if bad or results["refused"] > 0.02 * arguments.count else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

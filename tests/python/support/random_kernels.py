@@ -1,0 +1,317 @@
+"""Random differentiable kernels, as source text that is both a kernel and plain Python.
+
+Run as Python (with `plain_warp` in the place of `warp`) a kernel gives its values in float64 without any of our
+compiler: the reference for forward values, and by central differences for gradients.
+"""
+
+import math
+import random
+from types import SimpleNamespace
+
+import numpy as np
+
+ITEMS = 3  # items of the launch, and length of every array
+
+
+class Vec3:
+    """What plain Python needs of vec3d."""
+
+    def __init__(self, x=0.0, y=0.0, z=0.0):
+        self.v = [x, y, z]
+
+    def __getitem__(self, i):
+        return self.v[i]
+
+    def __setitem__(self, i, value):
+        self.v[i] = value
+
+    def __add__(self, other):
+        return Vec3(*(a + b for a, b in zip(self.v, other.v, strict=True)))
+
+    def __sub__(self, other):
+        return Vec3(*(a - b for a, b in zip(self.v, other.v, strict=True)))
+
+    def __mul__(self, scale):
+        return Vec3(*(a * scale for a in self.v))
+
+    __rmul__ = __mul__
+
+
+def _cross(a, b):
+    return Vec3(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def _dot(a, b):
+    return sum(p * q for p, q in zip(a.v, b.v, strict=True))
+
+
+class _Annotations:
+    def __call__(self, dtype=None, ndim=1):
+        return None
+
+
+def plain_warp(item):
+    """The names of `warp` that the kernels use, for running item number `item` as Python."""
+    return SimpleNamespace(
+        tid=lambda: item,
+        array=_Annotations(),
+        float64=float,
+        int32=int,
+        vec3d=Vec3,
+        func=lambda f: f,
+        sin=math.sin,
+        cos=math.cos,
+        exp=math.exp,
+        sqrt=math.sqrt,
+        tanh=math.tanh,
+        log=math.log,
+        min=min,
+        max=max,
+        abs=abs,
+        dot=_dot,
+        cross=_cross,
+        length=lambda v: math.sqrt(_dot(v, v)),
+        where=lambda c, a, b: a if c else b,
+    )
+
+
+class Generator:
+    """Functions, then a kernel with arrays x (input), a (read and written), y (written) and n (numbers of turns)."""
+
+    def __init__(self, seed):
+        self.r = random.Random(seed)
+        self.lines = []
+        self.count = 0
+        self.functions = []
+
+    def text(self):
+        for k in range(self.r.randint(0, 2)):
+            self.function(k)
+        self.line(0, "def kernel(x: D1, a: D1, y: D1, n: I1):")
+        self.line(1, "i = wp.tid()")
+        self.scalars, self.vectors, self.depth = [], [], 0
+        self.in_function = False
+        for _ in range(self.r.randint(1, 3)):
+            self.define(1)
+        for _ in range(self.r.randint(2, 5)):
+            self.statement(1)
+        self.line(1, f"y[i] = {self.value()}")
+        return "\n".join(self.lines) + "\n"
+
+    # ---- pieces ----
+
+    def line(self, depth, text):
+        self.lines.append("    " * depth + text)
+
+    def name(self, prefix):
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def function(self, k):
+        results = self.r.randint(1, 2)
+        self.line(0, "@wp.func")
+        self.line(0, f"def f{k}(p: wp.float64, q: wp.float64, arr: D1, i: int):")
+        self.scalars, self.vectors, self.depth, self.in_function = ["p", "q"], [], 0, True
+        for _ in range(self.r.randint(1, 3)):
+            self.statement(1)
+        if self.r.random() < 0.3:
+            self.line(1, f"if {self.condition()}:")
+            self.line(2, "return " + ", ".join(self.value() for _ in range(results)))
+        self.line(1, "return " + ", ".join(self.value() for _ in range(results)))
+        self.line(0, "")
+        self.functions.append((f"f{k}", results))
+
+    def constant(self):
+        return f"wp.float64({self.r.choice([0.3, 0.5, 0.7, 1.1, 1.3, -0.4, -0.8])})"
+
+    def array_element(self):
+        if self.in_function:
+            return f"arr[{self.index()}]"
+        return f"{self.r.choice('xxa')}[{self.index()}]"
+
+    def index(self):
+        return self.r.choice(["i", "i", "i", "(i + 1) % 3", "0"]) if not self.in_function else "i"
+
+    def leaf(self):
+        choice = self.r.random()
+        if self.scalars and choice < 0.6:
+            return self.r.choice(self.scalars)
+        if self.vectors and choice < 0.7:
+            return f"{self.r.choice(self.vectors)}[{self.r.randint(0, 2)}]"
+        if choice < 0.88:
+            # Elements that other items write would depend on the order of items.
+            return self.r.choice(["x[i]", "x[(i + 1) % 3]", "a[i]"]) if not self.in_function else "arr[i]"
+        return self.constant()
+
+    def value(self, depth=0):
+        kind = self.r.random()
+        if depth >= 3 or kind < 0.2:
+            return self.leaf()
+        a, b = self.value(depth + 1), self.value(depth + 1)
+        if kind < 0.55:
+            return f"({a} {self.r.choice('+-*')} {b})"
+        if kind < 0.63:
+            return f"({a} / (wp.float64(2.0) + wp.cos({b})))"
+        if kind < 0.85:
+            f = self.r.choice(["sin", "cos", "tanh", "tanh", "root", "bounded_exp", "abs"])
+            if f == "root":
+                return f"wp.sqrt(wp.float64(1.0) + {a} * {a})"
+            if f == "bounded_exp":
+                return f"wp.exp(wp.sin({a}))"
+            return f"wp.{f}({a})"
+        if kind < 0.9 and self.vectors:
+            return f"wp.dot({self.r.choice(self.vectors)}, {self.r.choice(self.vectors)})"
+        if kind < 0.94:
+            return f"wp.{self.r.choice(['min', 'max'])}({a}, {b})"
+        if kind < 0.97:
+            return f"wp.where({a} > {self.constant()}, {b}, {self.leaf()})"
+        return f"({a} if {self.condition()} else {b})"
+
+    def condition(self):
+        op = self.r.choice("<>")
+        return f"{self.leaf()} {op} {self.constant()}"
+
+    def define(self, depth):
+        if self.r.random() < 0.25:
+            name = self.name("v")
+            self.line(depth, f"{name} = wp.vec3d({self.value(1)}, {self.value(1)}, {self.value(1)})")
+            self.vectors.append(name)
+        else:
+            name = self.name("s")
+            self.line(depth, f"{name} = {self.value(1)}")
+            if self.lines[-1].split("= ")[1] in self.scalars:
+                self.lines[-1] += " * wp.float64(1.0)"
+            self.scalars.append(name)
+
+    def bounded(self, text):
+        """Keeps values that loops feed back from growing."""
+        return f"wp.sin({text})"
+
+    def statement(self, depth):
+        kind = self.r.random()
+        assignable = [s for s in self.scalars if s.startswith("s")]
+        if kind < 0.2 or not assignable:
+            self.define(depth)
+        elif kind < 0.4:
+            s = self.r.choice(assignable)
+            op = self.r.choice(["=", "+=", "-=", "*="])
+            self.line(depth, f"{s} {op} {self.bounded(self.value(1))}")
+        elif kind < 0.48 and self.vectors:
+            v = self.r.choice(self.vectors)
+            if self.r.random() < 0.5:
+                self.line(
+                    depth, f"{v}[{self.r.randint(0, 2)}] {self.r.choice(['=', '+='])} {self.bounded(self.value(1))}"
+                )
+            else:
+                self.line(
+                    depth, f"{v} = {v} * {self.bounded(self.leaf())} + wp.cross({v}, {self.r.choice(self.vectors)})"
+                )
+        elif kind < 0.6:
+            self.array_write(depth)
+        elif kind < 0.68 and self.functions and not self.in_function:
+            name, results = self.r.choice(self.functions)
+            targets = [self.name("s") for _ in range(results)]
+            array = self.r.choice("xa")
+            self.line(depth, f"{', '.join(targets)} = {name}({self.value(1)}, {self.leaf()}, {array}, i)")
+            self.scalars += targets
+        elif self.depth < 2:
+            self.block(depth)
+        else:
+            self.define(depth)
+
+    def array_write(self, depth):
+        if self.in_function:
+            self.define(depth)
+            return
+        op = self.r.choice(["=", "=", "+=", "*=", "-="])
+        target = self.r.choice(["a[i]", "a[i]", "y[i]"])
+        # y is written only; += on arrays is an atomic, whose order among items does not matter
+        if target == "y[i]":
+            op = self.r.choice(["=", "+="])
+        self.line(depth, f"{target} {op} {self.bounded(self.value(1))}")
+
+    def block(self, depth):
+        scalars, vectors = list(self.scalars), list(self.vectors)
+        self.depth += 1
+        kind = self.r.random()
+        if kind < 0.4:
+            self.line(depth, f"if {self.condition()}:")
+            self.statements(depth + 1)
+            if self.r.random() < 0.6:
+                self.scalars, self.vectors = list(scalars), list(vectors)
+                self.line(depth, "else:")
+                self.statements(depth + 1)
+        elif kind < 0.8:
+            j = self.name("j")
+            turns = self.r.choice(["3", "range_n", "range_n", "down"])
+            if self.in_function:
+                turns = "3" if turns == "range_n" else turns
+            bounds = {"3": "3", "range_n": "n[i]", "down": "4, 0, -2"}[turns]
+            self.line(depth, f"for {j} in range({bounds}):")
+            if self.r.random() < 0.3:
+                self.line(depth + 1, f"if {self.condition()}:")
+                self.line(depth + 2, self.r.choice(["break", "continue"]))
+            self.statements(depth + 1)
+        else:
+            j = self.name("k")
+            self.line(depth, f"{j} = int(0)")
+            self.line(depth, f"while {j} < {'3' if self.in_function else 'n[i] + 1'}:")
+            self.line(depth + 1, f"{j} += 1")
+            if self.r.random() < 0.3:
+                self.line(depth + 1, f"if {self.condition()}:")
+                self.line(depth + 2, self.r.choice(["break", "continue"]))
+            self.statements(depth + 1)
+        self.depth -= 1
+        # Names defined inside are not used behind: they may not have been defined.
+        self.scalars, self.vectors = scalars, vectors
+
+    def statements(self, depth):
+        for _ in range(self.r.randint(1, 3)):
+            self.statement(depth)
+
+
+def program(seed):
+    """The source text of random kernel number `seed`."""
+    return Generator(seed).text()
+
+
+def inputs(seed):
+    """Arrays x, a, y and n (turns: 0 to 5)."""
+    r = np.random.default_rng(seed)
+    return r.uniform(-1.5, 1.5, ITEMS), r.uniform(-1.5, 1.5, ITEMS), np.zeros(ITEMS), r.integers(0, 6, ITEMS)
+
+
+class Plain:
+    """A program run as Python."""
+
+    def __init__(self, text):
+        self.code = compile(text, "<random kernel>", "exec")
+
+    def run(self, x, a, y, n):
+        """Runs all items in order on copies; returns (a, y) afterwards."""
+        x, a, y = list(map(float, x)), list(map(float, a)), list(map(float, y))
+        for item in range(ITEMS):
+            names = {"wp": plain_warp(item), "D1": None, "I1": None}
+            exec(self.code, names)
+            names["kernel"](x, a, y, n)
+        return np.array(a), np.array(y)
+
+    def gradient(self, x, a, y, n, step):
+        """d(sum(w * y) + sum(w * a)) / d(x, a) by central differences; w as `weights` gives it."""
+        out = []
+        for which in range(2):
+            g = np.zeros(ITEMS)
+            for i in range(ITEMS):
+                values = []
+                for sign in (1.0, -1.0):
+                    moved = [np.array(x), np.array(a)]
+                    moved[which][i] += sign * step
+                    after_a, after_y = self.run(moved[0], moved[1], y, n)
+                    values.append(float(np.dot(weights(), after_y) + np.dot(weights(), after_a)))
+                g[i] = (values[0] - values[1]) / (2.0 * step)
+            out.append(g)
+        return out
+
+
+def weights():
+    return 1.0 + 0.25 * np.arange(ITEMS)
