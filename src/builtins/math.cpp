@@ -100,14 +100,12 @@ Lowering reduce(Opcode code) {
 
 // ---- derivatives ----
 
-// `dx` where g is not zero, else zero. With the result's adjoint as g: the arm of a `where` that was not chosen must
-// not turn 0 * inf into nan.
-Value* unless_zero(Builder& b, Value* g, Value* dx) {
-    Value* operands[] = {g, dx};
-    return by_element(b, operands, g->type, [&](Operands x) {
-        Value* zero = b.constant(x[0]->type, 0.0);
-        return b.select(b.compare(Opcode::Eq, x[0], zero), zero, x[1]);
-    });
+// Where a derivative is infinite, reverse mode sees to it that an adjoint of zero stays zero (ad/rules.cpp).
+
+// `value` where `test` is not zero, else zero.
+Value* unless_zero(Builder& b, Value* test, Value* value) {
+    Value* zero = b.zero(test->type);
+    return b.select(b.compare(Opcode::Eq, test, zero), zero, value);
 }
 
 using Adjoints = std::vector<Value*>;
@@ -124,11 +122,8 @@ std::array<MathDerivative, 24> make_derivatives() {
     const auto flat = [](Builder& b, Value* x, Value*, Value*) { return b.zero(x->type); };
     using B = Builder;
     // Infinite at 0, as the limit is.
-    set(MathFn::Sqrt,
-        [](B& b, Value* x, Value* r, Value* g) { return unless_zero(b, g, b.div(b.mul(g, number(b, x, 0.5)), r)); });
-    set(MathFn::Cbrt, [](B& b, Value* x, Value* r, Value* g) {
-        return unless_zero(b, g, b.div(g, b.mul(number(b, x, 3), b.mul(r, r))));
-    });
+    set(MathFn::Sqrt, [](B& b, Value* x, Value* r, Value* g) { return b.div(b.mul(g, number(b, x, 0.5)), r); });
+    set(MathFn::Cbrt, [](B& b, Value* x, Value* r, Value* g) { return b.div(g, b.mul(number(b, x, 3), b.mul(r, r))); });
     set(MathFn::Sin, [](B& b, Value* x, Value*, Value* g) { return b.mul(g, b.math(MathFn::Cos, x)); });
     set(MathFn::Cos, [](B& b, Value* x, Value*, Value* g) { return b.neg(b.mul(g, b.math(MathFn::Sin, x))); });
     set(MathFn::Tan, [](B& b, Value* x, Value* r, Value* g) { return b.mul(g, b.add(number(b, x, 1), b.mul(r, r))); });
@@ -143,11 +138,9 @@ std::array<MathDerivative, 24> make_derivatives() {
     set(MathFn::Cosh, [](B& b, Value* x, Value*, Value* g) { return b.mul(g, b.math(MathFn::Sinh, x)); });
     set(MathFn::Tanh, [](B& b, Value* x, Value* r, Value* g) { return b.mul(g, b.sub(number(b, x, 1), b.mul(r, r))); });
     set(MathFn::Exp, [](B& b, Value*, Value* r, Value* g) { return b.mul(g, r); });
-    set(MathFn::Log, [](B& b, Value* x, Value*, Value* g) { return unless_zero(b, g, b.div(g, x)); });
-    set(MathFn::Log2,
-        [](B& b, Value* x, Value*, Value* g) { return unless_zero(b, g, b.div(g, b.mul(x, number(b, x, kLn2)))); });
-    set(MathFn::Log10,
-        [](B& b, Value* x, Value*, Value* g) { return unless_zero(b, g, b.div(g, b.mul(x, number(b, x, kLn10)))); });
+    set(MathFn::Log, [](B& b, Value* x, Value*, Value* g) { return b.div(g, x); });
+    set(MathFn::Log2, [](B& b, Value* x, Value*, Value* g) { return b.div(g, b.mul(x, number(b, x, kLn2))); });
+    set(MathFn::Log10, [](B& b, Value* x, Value*, Value* g) { return b.div(g, b.mul(x, number(b, x, kLn10))); });
     const auto bell = [](B& b, Value* x, double scale) {
         return b.mul(number(b, x, scale * std::numbers::inv_sqrtpi), b.math(MathFn::Exp, b.neg(b.mul(x, x))));
     };
@@ -164,8 +157,8 @@ std::array<MathDerivative, 24> make_derivatives() {
     // d/dy is log(x) * x ** y; where the power is 0 for x = 0 it is 0, the limit, and not 0 * inf.
     table.at(static_cast<size_t>(MathFn::Pow)) = [](Builder& b, Operands o, Value* r, Value* g) -> Adjoints {
         Value* power = b.math(MathFn::Pow, o[0], b.sub(o[1], number(b, o[1], 1)));
-        Value* dx = unless_zero(b, g, b.mul(g, b.mul(o[1], power)));
-        Value* dy = unless_zero(b, r, unless_zero(b, g, b.mul(g, b.mul(r, b.math(MathFn::Log, o[0])))));
+        Value* dx = b.mul(g, b.mul(o[1], power));
+        Value* dy = unless_zero(b, r, b.mul(g, b.mul(r, b.math(MathFn::Log, o[0]))));
         return {dx, dy};
     };
     return table;
