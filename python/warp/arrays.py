@@ -252,7 +252,7 @@ class array(_core.Array):
             stop = stop + extent if stop < 0 else stop
             if not (0 <= start <= stop <= extent):
                 raise RuntimeError(
-                    f"the slice [{key.start}:{key.stop}:{key.step}] does not lie inside a dimension of {extent} elements"
+                    f"the slice [{key.start}:{key.stop}:{key.step}] is not inside a dimension of {extent} elements"
                 )
             return start * stride, -(-(stop - start) // step), stride * step
         try:
@@ -559,7 +559,7 @@ def full(shape=None, value=0, dtype=typing.Any, device=None, requires_grad=False
     """An array of which every element is `value`; without dtype the type is the value's."""
     dtype = types.canonical(dtype)
     if dtype is typing.Any:
-        if isinstance(value, _core.Value) or isinstance(value, types.scalar_base):
+        if isinstance(value, (_core.Value, types.scalar_base)):
             dtype = type(value)
         elif hasattr(value, "__len__"):
             import numpy as np

@@ -2,6 +2,7 @@
 
 from warp import _core, builtin_functions, types
 from warp.arrays import array, empty
+from warp.builtin_functions import MapKernel
 
 # method: the builtin behind it
 BINARY = {
@@ -37,7 +38,9 @@ def _operand(value, ndim, shape):
         fixed = tuple(value.shape[i] == 1 and shape[lead + i] != 1 for i in range(value.ndim))
         return (value._element, value.ndim, fixed), value
     type = _core.type_of_argument(value)
-    if type.kind == "void" or type.kind == "array":
+    if type.kind == "void":
+        if hasattr(value, "__array_interface__"):
+            raise TypeError("operators of arrays do not take NumPy arrays: make a wp.array of it, or use .numpy()")
         return None
     return (type, 0, ()), value
 
@@ -67,16 +70,6 @@ def apply(builtin, operands, out=None):
         raise RuntimeError(f"the result has type {result_type.user_name}, the array on the left {out.dtype.__name__}")
     _core.launch(kernel, shape, [argument for _, argument in read], [out], device=out.device)
     return out
-
-
-class MapKernel(_core.Kernel):
-    """A kernel made by the core itself."""
-
-    @property
-    def key(self):
-        return self._name
-
-    is_generic = False
 
 
 def add_operators(cls):

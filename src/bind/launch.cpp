@@ -2,6 +2,7 @@
 // Python to the kernel is what a launch costs.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 
@@ -10,6 +11,7 @@
 #include "bind/exports.h"
 #include "bind/kernels.h"
 #include "bind/pack.h"
+#include "bind/values.h"
 #include "runtime/launch.h"
 #include "runtime/runtime.h"
 
@@ -204,6 +206,29 @@ void launch_adjoint(nb::handle kernel, Arguments& arguments, PyObject* gradients
     run_without_gil(*code, block, shape);
 }
 
+// Runs a kernel of make_map_kernel() on plain values; returns its results.
+nb::list call_kernel(nb::handle kernel, const nb::list& values, const std::vector<ir::Type>& results) {
+    Arguments arguments(values.ptr(), nullptr);
+    runtime::Kernel& made = kernel_of(kernel);
+    KernelInstance* instance = made.single();
+    if (instance == nullptr) {
+        const nb::gil_scoped_release release;
+        instance = &made.instance({});
+    }
+    Code& code = instance->forward();
+    ArgumentBlock block(instance->name(), code.block_bytes());
+    runtime::Device& device = *runtime::devices().front();
+    for (size_t i = 0; i < arguments.count(); ++i) block.pack(arguments[i], code.parameters()[i], device);
+    nb::list out;
+    for (size_t i = 0; i < results.size(); ++i) {
+        ValueObject value(results[i]);
+        block.pack_pointer(value.data(), code.parameters()[arguments.count() + i]);
+        out.append(nb::cast(std::move(value)));  // moved: the bytes stay where they are
+    }
+    run_without_gil(code, block, LaunchShape());
+    return out;
+}
+
 runtime::Device& device_of(PyObject* device) {
     if (device == nullptr || device == Py_None) return runtime::Runtime::get().default_device();
     if (!nb::isinstance<runtime::Device>(nb::handle(device))) {
@@ -332,6 +357,8 @@ PyMethodDef g_launch = {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast
 }  // namespace
 
 void export_launch(nb::module_& m) {
+    m.def("call_kernel", &call_kernel, nb::arg("kernel"), nb::arg("values"), nb::arg("results"),
+          "Runs a kernel of make_map_kernel() on plain values; returns a Value for each result.");
     nb::setattr(m, "launch", nb::steal(PyCFunction_NewEx(&g_launch, nullptr, m.attr("__name__").ptr())));
     m.def(
         "set_tape",

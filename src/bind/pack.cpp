@@ -137,6 +137,15 @@ void ArgumentBlock::pack_gradient(PyObject* argument, const Parameter& parameter
     pack_array(argument, written, device);
 }
 
+void ArgumentBlock::pack_pointer(std::byte* element, const Parameter& parameter) {
+    const int64_t one = 1;
+    const int64_t stride = ir::size_of(parameter.type.target());
+    std::byte* to = data_ + parameter.offset;
+    std::memcpy(to, &element, sizeof(element));
+    std::memcpy(to + ir::descriptor_shape_offset(0), &one, sizeof(one));
+    std::memcpy(to + ir::descriptor_stride_offset(1, 0), &stride, sizeof(stride));
+}
+
 void ArgumentBlock::mark_written() const {
     for (const Array* array : written_) array->written();
 }

@@ -32,6 +32,8 @@ class ArgumentBlock {
     void pack(PyObject* argument, const runtime::Parameter& parameter, runtime::Device& device);
     // The gradient of an argument; null where it has none.
     void pack_gradient(PyObject* argument, const runtime::Parameter& parameter, runtime::Device& device);
+    // An array of one element at an address that stays valid.
+    void pack_pointer(std::byte* element, const runtime::Parameter& parameter);
     const std::byte* data() const { return data_; }
     // To be called after a launch that may have written: with the GIL.
     void mark_written() const;
