@@ -3,6 +3,7 @@
 import functools
 import inspect
 import sys
+import time
 
 from warp import _core, config
 from warp.functions import OverloadSet, _type_key
@@ -55,6 +56,15 @@ def get_module(name):
     return module
 
 
+def backend_name(setting):
+    """The backend that a setting means: its name or the beginning of it, as "cxx"; empty: the default one."""
+    names = [name for name, _ in _core.backends()]
+    found = next((name for name in names if setting and name.startswith(setting)), None)
+    if setting and found is None:
+        raise ValueError(f"there is no backend '{setting}'; there are: {', '.join(names)}")
+    return found or ""
+
+
 class Kernel(_core.Kernel):
     """A kernel: compiled when it is first launched."""
 
@@ -86,10 +96,13 @@ class Kernel(_core.Kernel):
             fast_math=bool(self.module.options["fast_math"]),
             optimize=2 if level is None else min(level, 2),
             line_info=bool(self._option("lineinfo")),
-            backend=config.cpu_backend or "",
+            backend=backend_name(config.cpu_backend),
         )
+        start = time.perf_counter()
         source, node = locate(self.func, self._lines)
-        return _core.Function(self.func.__name__, source, node, self.func, OverloadSet(self.key).core)
+        function = _core.Function(self.func.__name__, source, node, self.func, OverloadSet(self.key).core)
+        self.source_milliseconds = (time.perf_counter() - start) * 1e3
+        return function
 
     @property
     def is_generic(self):
