@@ -34,7 +34,8 @@ def _numpy_of(data, dtype):
             return np.asarray(data)
         if dtype is typing.Any:
             return np.array(data)
-        return np.array(data, dtype=types.numpy_name(types.scalar_of(dtype)))
+        with np.errstate(over="ignore"):
+            return np.array(data, dtype=types.numpy_name(types.scalar_of(dtype)))
     except (ValueError, TypeError, OverflowError) as error:
         target = "an array" if dtype is typing.Any else f"an array of {dtype.__name__}"
         raise RuntimeError(f"cannot convert the data to {target}: {error}") from error
@@ -434,7 +435,10 @@ class array(_core.Array):
     def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
         if types.scalar_of(self.dtype).__name__ == "bfloat16":
             raise BufferError("bfloat16 arrays are not exported through DLPack")
-        return self._numpy().__dlpack__()
+        wanted = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        wanted = {name: value for name, value in wanted.items() if value is not None}
+        # What the consumer may write it must be told: only the newer form of the protocol says so.
+        return self._numpy().__dlpack__(**wanted)
 
     def __dlpack_device__(self):
         return (1, 0)

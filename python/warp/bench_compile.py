@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 # Two kernels of one shape: the second one tells what a compile costs once the compiler is loaded.
-PROGRAM = '''
+PROGRAM = """
 import sys, time
 start = time.perf_counter()
 import warp as wp
@@ -39,7 +39,7 @@ def measure(kernel):
 
 out = {"import": (imported - start) * 1e3, "length": measure(length), "twice": measure(twice)}
 print(json.dumps(out))
-'''
+"""
 
 
 def _process(path, cache):

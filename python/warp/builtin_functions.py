@@ -43,7 +43,9 @@ def call(function, args):
     operand_types = tuple(_core.type_of_argument(v) for v in values)
     for type, value in zip(operand_types, values, strict=True):
         if type.kind == "void":
-            raise WarpCodegenTypeError(f"{function.key}() does not take an argument of type {builtins.type(value).__name__}")
+            raise WarpCodegenTypeError(
+                f"{function.key}() does not take an argument of type {builtins.type(value).__name__}"
+            )
     made = _calls.get((function, operand_types))
     if made is None:
         operands = [(type, 0, ()) for type in operand_types]

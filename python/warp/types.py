@@ -780,6 +780,7 @@ globals().update(_predeclared)
 vector_types = [c for c in _predeclared.values() if issubclass(c, value_base)]
 PREDECLARED = {**_scalar_classes, **_predeclared}
 
+
 def convert_plain(value):
     """An argument of a call at Python scope: NumPy's numbers become Python's."""
     if not isinstance(value, (builtins.int, builtins.float, scalar_base, _core.Value)) and hasattr(value, "item"):

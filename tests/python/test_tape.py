@@ -1,0 +1,422 @@
+"""Gradients through Tape: closed forms, finite differences, what is recorded, and what is refused."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import warp as wp
+
+
+@wp.kernel
+def square(a: wp.array(dtype=float), o: wp.array(dtype=float)):
+    i = wp.tid()
+    o[i] = a[i] * a[i]
+
+
+@wp.kernel
+def sum_of_squares(a: wp.array(dtype=float), o: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(o, 0, a[i] * a[i])
+
+
+def record(kernel, dim, *arguments):
+    tape = wp.Tape()
+    with tape:
+        wp.launch(kernel, dim=dim, inputs=arguments)
+    return tape
+
+
+def leaf(values, dtype=float):
+    return wp.array(values, dtype=dtype, requires_grad=True)
+
+
+def made(n, dtype=float):
+    return wp.zeros(n, dtype=dtype, requires_grad=True)
+
+
+# ---- seeds, accumulation, clearing ----
+
+
+def test_a_loss_is_seeded_with_one():
+    a, o = leaf([1.0, 2.0, 3.0]), made(1)
+    tape = record(sum_of_squares, 3, a, o)
+    assert o.numpy()[0] == 14.0
+    tape.backward(o)
+    assert a.grad.numpy().tolist() == [2.0, 4.0, 6.0] and o.grad.numpy().tolist() == [1.0]
+    assert len(tape.gradients) == 2 and tape.gradients[a] is a.grad
+    tape.backward(o)  # adds
+    assert a.grad.numpy().tolist() == [4.0, 8.0, 12.0] and o.grad.numpy().tolist() == [1.0]
+    tape.zero()
+    assert a.grad.numpy().tolist() == [0.0] * 3 and o.grad.numpy().tolist() == [0.0]
+    tape.backward(o)
+    assert a.grad.numpy().tolist() == [2.0, 4.0, 6.0]
+    tape.reset()
+    assert a.grad.numpy().tolist() == [0.0] * 3
+    tape.backward(o)
+    assert a.grad.numpy().tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("make", [lambda s: wp.array(s, dtype=float), lambda s: np.array(s, dtype=np.float32)])
+def test_seeds(make):
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    tape = record(square, 3, a, o)
+    tape.backward(grads={o: make([1.0, 10.0, 100.0])})
+    assert a.grad.numpy().tolist() == [2.0, 40.0, 600.0] and o.grad.numpy().tolist() == [0.0] * 3
+
+
+def test_without_a_seed_there_is_no_gradient():
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    tape = record(square, 3, a, o)
+    tape.backward()
+    assert a.grad.numpy().tolist() == [0.0] * 3
+    o.grad.fill_(1.0)
+    tape.backward()
+    assert a.grad.numpy().tolist() == [2.0, 4.0, 6.0]
+
+
+def test_what_is_refused():
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    tape = record(square, 3, a, o)
+    with pytest.raises(RuntimeError, match="one element"):
+        tape.backward(o)
+    with pytest.raises(RuntimeError, match="requires_grad"):
+        tape.backward(wp.zeros(1, dtype=float))
+    with pytest.raises(AttributeError):
+        tape.backward(2.0)
+    with pytest.raises(RuntimeError, match="shape"):
+        tape.backward(grads={o: wp.ones(1, dtype=float)})
+    with pytest.raises(RuntimeError, match="nested"), wp.Tape(), wp.Tape():
+        pass
+    # The failed entry has left no tape behind.
+    with wp.Tape():
+        pass
+
+
+def test_launches_outside_are_not_recorded():
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    tape = wp.Tape()
+    wp.launch(square, dim=3, inputs=[a, o])
+    with tape:
+        wp.launch(square, dim=3, inputs=[a, o], record_tape=False)
+    assert tape.launches == []
+    o.grad.fill_(1.0)
+    tape.backward()
+    assert a.grad.numpy().tolist() == [0.0] * 3
+
+
+def test_arrays_without_gradient_get_none():
+    a, b, o = leaf([1.0, 2.0]), wp.array([3.0, 4.0], dtype=float), made(1)
+
+    @wp.kernel
+    def product(a: wp.array(dtype=float), b: wp.array(dtype=float), o: wp.array(dtype=float)):
+        i = wp.tid()
+        wp.atomic_add(o, 0, a[i] * b[i])
+
+    record(product, 2, a, b, o).backward(o)
+    assert a.grad.numpy().tolist() == [3.0, 4.0] and b.grad is None
+
+
+def test_disabled_gradients_warn():
+    @wp.kernel(enable_backward=False)
+    def double(a: wp.array(dtype=float), o: wp.array(dtype=float)):
+        i = wp.tid()
+        o[i] = a[i] * 2.0
+
+    a, o = leaf([1.0]), made(1)
+    tape = record(double, 1, a, o)
+    with pytest.warns(UserWarning, match="enable_backward"):
+        tape.backward(o)
+    assert a.grad.numpy().tolist() == [0.0]
+
+
+def test_the_adjoint_can_be_launched_by_hand():
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    o.grad.fill_(1.0)
+    wp.launch(square, dim=3, inputs=[a], outputs=[o], adjoint=True)
+    assert a.grad.numpy().tolist() == [2.0, 4.0, 6.0]
+    mine, seed = wp.zeros(3, dtype=float), wp.full(3, 2.0, dtype=float)
+    wp.launch(square, dim=3, inputs=[a], outputs=[o], adj_inputs=[mine], adj_outputs=[seed], adjoint=True)
+    assert mine.numpy().tolist() == [4.0, 8.0, 12.0] and a.grad.numpy().tolist() == [2.0, 4.0, 6.0]
+
+
+def test_gradient_attributes():
+    a = wp.array([1.0], dtype=float)
+    assert a.grad is None and not a.requires_grad
+    a.requires_grad = True
+    assert a.grad.numpy().tolist() == [0.0]
+    a.requires_grad = False
+    assert a.grad is None
+    b = leaf([1.0, 2.0, 3.0])
+    b[1:].grad.fill_(5.0)
+    assert b.grad.numpy().tolist() == [0.0, 5.0, 5.0]
+    assert b.reshape((3, 1)).grad.shape == (3, 1) and wp.clone(b).requires_grad and (b + b).requires_grad
+    with pytest.raises(ValueError):
+        b.grad = wp.zeros(2, dtype=float)
+    grad = wp.zeros(3, dtype=float)
+    b.grad = grad
+    assert b.grad is grad
+
+
+def test_copies_operators_and_functions_are_recorded():
+    a, b, c = leaf([1.0, 2.0, 3.0]), made(3), made(3)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(square, dim=3, inputs=[a, b])
+        wp.copy(c, b)
+        d = c * b + 1.0
+        e = wp.clone(d)
+    e.grad.fill_(1.0)
+    tape.backward()
+    np.testing.assert_allclose(a.grad.numpy(), 4 * a.numpy() ** 3)
+    calls = []
+    other = wp.Tape()
+    other.record_func(lambda: calls.append(1), [a])
+    other.backward()
+    assert calls == [1]
+
+
+def test_an_operator_in_place():
+    a, o = leaf([1.0, 2.0]), made(2)
+
+    @wp.kernel
+    def plain(a: wp.array(dtype=float), o: wp.array(dtype=float)):
+        i = wp.tid()
+        o[i] = a[i]
+
+    tape = wp.Tape()
+    with tape:
+        wp.launch(plain, dim=2, inputs=[a, o])
+        o += a
+    o.grad.fill_(1.0)
+    tape.backward()
+    assert o.numpy().tolist() == [2.0, 4.0] and a.grad.numpy().tolist() == [2.0, 2.0]
+
+
+# ---- overwritten values ----
+
+
+def test_an_input_overwritten_after_the_launch_is_refused():
+    for overwrite in (
+        lambda a: a.fill_(10.0),
+        lambda a: a.zero_(),
+        lambda a: a.assign([9.0, 9.0, 9.0]),
+        lambda a: wp.copy(a[1:], wp.ones(2, dtype=float)),
+        lambda a: wp.launch(square, dim=3, inputs=[wp.ones(3, dtype=float), a]),
+    ):
+        a, o = leaf([1.0, 2.0, 3.0]), made(3)
+        tape = record(square, 3, a, o)
+        overwrite(a)
+        o.grad.fill_(1.0)
+        with pytest.raises(wp.WarpGradientError, match="'a' .*overwritten"):
+            tape.backward()
+        assert a.grad.numpy().tolist() == [0.0] * 3
+
+
+def test_values_that_the_derivative_does_not_need_may_be_overwritten():
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+
+    @wp.kernel
+    def triple(a: wp.array(dtype=float), o: wp.array(dtype=float)):
+        i = wp.tid()
+        o[i] = 3.0 * a[i]
+
+    tape = record(triple, 3, a, o)
+    a.fill_(10.0)
+    o.fill_(0.0)
+    o.grad.fill_(1.0)
+    tape.backward()
+    assert a.grad.numpy().tolist() == [3.0] * 3
+
+
+def test_other_parts_of_a_buffer_may_be_overwritten():
+    states = made((5, 3))
+    states[0].assign([1.0, 2.0, 0.5])
+    tape = wp.Tape()
+    with tape:
+        for t in range(4):
+            wp.launch(square, dim=3, inputs=[states[t], states[t + 1]])
+    states[4].grad.fill_(1.0)
+    tape.backward()
+    np.testing.assert_allclose(states.grad.numpy()[0], 16 * states.numpy()[0] ** 15)
+
+
+def test_a_value_that_the_kernel_itself_overwrites_is_refused():
+    @wp.kernel
+    def overwrites(a: wp.array(dtype=float), o: wp.array(dtype=float)):
+        i = wp.tid()
+        x = a[i]
+        o[i] = x * x
+        a[i] = 7.0
+
+    a, o = leaf([1.0, 2.0]), made(2)
+    tape = record(overwrites, 2, a, o)
+    o.grad.fill_(1.0)
+    with pytest.raises(wp.WarpGradientError) as caught:
+        tape.backward()
+    assert "x = a[i]" in caught.value.text
+
+
+# ---- loops ----
+
+
+@wp.kernel
+def product_of(x: wp.array(dtype=float), n: int, o: wp.array(dtype=float)):
+    prod = float(1.0)
+    for i in range(n):
+        prod *= x[i]
+    o[0] = prod
+
+
+def test_a_product_in_a_run_time_loop():
+    x, o = leaf([2.0, 2.0, 2.0]), made(1)
+    record(product_of, 1, x, 3, o).backward(o)
+    assert o.numpy().tolist() == [8.0] and x.grad.numpy().tolist() == [4.0, 4.0, 4.0]
+
+
+@pytest.mark.parametrize("count", [0, 1, 17, 1000])
+def test_products_of_any_length(count):
+    values = 1.0 + 0.01 * np.cos(np.arange(max(count, 1)))
+    x, o = leaf(values), made(1)
+    record(product_of, 1, x, count, o).backward(o)
+    values = x.numpy().astype(np.float64)[:count]
+    np.testing.assert_allclose(o.numpy()[0], np.prod(values), rtol=1e-4)
+    np.testing.assert_allclose(x.grad.numpy()[:count], np.prod(values) / values, rtol=1e-4)
+
+
+@wp.kernel
+def mixed_loop(x: wp.array(dtype=wp.float64), n: int, o: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    s = wp.float64(0.1)
+    for j in range(n):
+        if j % 3 == 1:
+            continue
+        s = s * x[i] + wp.sin(s)
+        if s > wp.float64(50.0):
+            break
+    k = int(0)
+    while k < n:
+        s = s + x[(i + k) % 3] * x[i]
+        k += 1
+    o[i] = s
+
+
+@wp.kernel
+def early_return(x: wp.array(dtype=wp.float64), n: int, o: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    o[i] = x[i] * x[i]
+    if i == n:
+        return
+    o[i] = wp.exp(x[i]) / x[i]
+
+
+@wp.func
+def curve(x: wp.float64, n: int):
+    y = x
+    for _ in range(n):
+        y = y * x + wp.float64(1.0)
+    return y, wp.sqrt(y * y + wp.float64(1.0))
+
+
+@wp.kernel
+def through_functions(x: wp.array(dtype=wp.float64), n: int, o: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    a, b = curve(x[i], n)
+    c, d = curve(b, 1)
+    o[i] = a * d + c
+
+
+@wp.kernel
+def vectors(x: wp.array(dtype=wp.float64), n: int, o: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    v = wp.vec3d(x[i], x[i] * x[i], wp.float64(0.5))
+    for _ in range(n):
+        v = wp.cross(v, wp.vec3d(x[i], wp.float64(1.0), v[0])) * wp.float64(0.5)
+        v[1] = v[1] * x[i]
+    m = wp.outer(v, v)
+    o[i] = wp.length(v) + wp.dot(m * v, v) + wp.normalize(v)[2]
+
+
+@wp.kernel
+def nested(x: wp.array(dtype=wp.float64), n: int, o: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    s = wp.float64(1.0)
+    for a in range(n):
+        t = wp.float64(0.0)
+        for b in range(a):
+            t += s * x[i] * wp.float64(b) * wp.float64(0.01)
+        s += wp.sin(t) * x[i]
+    o[i] = s
+
+
+def finite_differences(kernel, x, n, step=1e-6):
+    """d sum(o) / dx, in float64."""
+
+    def total(values):
+        o = wp.zeros(len(values), dtype=wp.float64)
+        wp.launch(kernel, dim=len(values), inputs=[wp.array(values, dtype=wp.float64), n, o])
+        return o.numpy().sum()
+
+    out = np.zeros_like(x)
+    for k in range(len(x)):
+        ahead, behind = x.copy(), x.copy()
+        ahead[k] += step
+        behind[k] -= step
+        out[k] = (total(ahead) - total(behind)) / (2 * step)
+    return out
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 17])
+@pytest.mark.parametrize("kernel", [mixed_loop, early_return, through_functions, vectors, nested], ids=lambda k: k.key)
+def test_gradients_against_finite_differences(kernel, count):
+    if kernel is through_functions and count > 5:
+        count = 5  # the polynomial grows out of range
+    x = np.array([0.7, 0.9, 1.1])
+    a, o = leaf(x, wp.float64), made(3, wp.float64)
+    tape = record(kernel, 3, a, count, o)
+    o.grad.fill_(1.0)
+    tape.backward()
+    np.testing.assert_allclose(a.grad.numpy(), finite_differences(kernel, x, count), rtol=2e-6, atol=1e-7)
+
+
+def test_a_derivative_by_hand():
+    @wp.func
+    def clipped(x: float):
+        return wp.max(x, 0.0)
+
+    @wp.func_grad(clipped)
+    def adj_clipped(x: float, adj: float):
+        wp.adjoint[x] += adj * 10.0
+
+    @wp.kernel
+    def uses(a: wp.array(dtype=float), o: wp.array(dtype=float)):
+        i = wp.tid()
+        o[i] = clipped(a[i])
+
+    a, o = leaf([1.0, -1.0]), made(2)
+    tape = record(uses, 2, a, o)
+    o.grad.fill_(1.0)
+    tape.backward()
+    assert o.numpy().tolist() == [1.0, 0.0] and a.grad.numpy().tolist() == [10.0, 10.0]
+
+
+def test_many_items_add_into_one_gradient():
+    n = 10_000
+    a, o = leaf([2.0]), made(n)
+
+    @wp.kernel
+    def spread(a: wp.array(dtype=float), o: wp.array(dtype=float)):
+        i = wp.tid()
+        o[i] = a[0] * float(i % 7)
+
+    tape = record(spread, n, a, o)
+    o.grad.fill_(1.0)
+    tape.backward()
+    assert a.grad.numpy()[0] == sum(i % 7 for i in range(n))
+
+
+def test_warnings_are_not_raised_without_need():
+    a, o = leaf([1.0, 2.0]), made(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        record(sum_of_squares, 2, a, o).backward(o)
