@@ -4,7 +4,7 @@ from warp import _core
 
 
 class WarpError(RuntimeError):
-    """An error in the user's program. The message shows the source line with a caret under the place, where there is one.
+    """An error in the user's program. The message shows the source line with a caret under the place, if there is one.
 
     Attributes: `message` (without the source line), `kind`, `notes`, and for located errors `filename`, `lineno`,
     `offset` (column, from 0), `end_lineno`, `end_offset`, `text` (the source line); None otherwise.

@@ -33,8 +33,8 @@ def read_lines(function):
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         raise WarpSyntaxError(
-            f"the source of '{function.__qualname__}' is not available ({code.co_filename}): kernels and functions must be "
-            "defined in a file or a notebook's cell"
+            f"the source of '{function.__qualname__}' is not available ({code.co_filename}): kernels and functions "
+            "must be defined in a file or a notebook's cell"
         )
     return lines
 
@@ -49,7 +49,7 @@ def locate(function, lines):
     node = file.functions.get((code.co_firstlineno, code.co_name))
     if node is None:
         raise WarpSyntaxError(
-            f"'{function.__qualname__}' is not at line {code.co_firstlineno} of {code.co_filename} any more: the file has "
-            "changed since it was loaded"
+            f"'{function.__qualname__}' is not at line {code.co_firstlineno} of {code.co_filename} any more: the file "
+            "has changed since it was loaded"
         )
     return file.source, node

@@ -37,8 +37,8 @@ class _LaunchRecord:
             if access[i][0]:
                 name = self.kernel._signature()[i][0]
                 raise WarpGradientError(
-                    f"the derivative of kernel '{self.kernel.key}' needs the values that array '{name}' had when it was "
-                    "launched, but the array has been overwritten since: use another array, or clone() it before"
+                    f"the derivative of kernel '{self.kernel.key}' needs the values that array '{name}' had when it "
+                    "was launched, but the array has been overwritten since: use another array, or clone() it before"
                 )
 
     def arrays(self):

@@ -1,7 +1,7 @@
 """The types of the kernel language as Python classes: scalars, vectors, matrices, quaternions, transforms.
 
-The predeclared names (`vec3`, `mat44d`, ...) are made from the tables below. Arithmetic here is for Python scope only: a
-kernel has the compiler's own.
+The predeclared names (`vec3`, `mat44d`, ...) are made from the tables below. Arithmetic here is for Python scope only:
+a kernel has the compiler's own.
 """
 
 import builtins

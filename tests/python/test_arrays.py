@@ -9,7 +9,7 @@ import pytest
 import warp as wp
 
 SCALARS = [wp.bool, *wp.types.int_types, wp.float16, wp.float32, wp.float64]
-ids = dict(ids=lambda t: getattr(t, "__name__", str(t)))
+ids = {"ids": lambda t: getattr(t, "__name__", str(t))}
 
 
 def numpy_type(dtype):
@@ -158,8 +158,8 @@ def test_a_deleter_is_called_once_at_the_end():
 
 
 SLICES = [
-    np.s_[1:3], np.s_[::2], np.s_[-2:], np.s_[1:], np.s_[:0], np.s_[1], np.s_[-1], np.s_[:, 1], np.s_[1:3, 2], np.s_[:, ::3],
-    np.s_[np.int64(1)], np.s_[1, 1:3], np.s_[3:3], np.s_[:, -2:],
+    np.s_[1:3], np.s_[::2], np.s_[-2:], np.s_[1:], np.s_[:0], np.s_[1], np.s_[-1], np.s_[:, 1], np.s_[1:3, 2],
+    np.s_[:, ::3], np.s_[np.int64(1)], np.s_[1, 1:3], np.s_[3:3], np.s_[:, -2:],
 ]  # fmt: skip
 
 

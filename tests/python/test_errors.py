@@ -1,5 +1,7 @@
 """Mistakes in kernels: the class of the exception, and the line and columns that it points to."""
 
+from pathlib import Path
+
 import pytest
 
 import warp as wp
@@ -113,7 +115,7 @@ def test_a_mistake_is_refused_where_it_stands(kernel, error, marked):
         e = caught.value
         assert isinstance(e, wp.WarpError) and isinstance(e, RuntimeError)
         assert e.filename == __file__
-        line = open(__file__).read().splitlines()[e.lineno - 1]
+        line = Path(__file__).read_text().splitlines()[e.lineno - 1]
         assert e.text == line
         end = e.end_offset if e.end_lineno == e.lineno else len(line)
         assert line.encode()[e.offset : end].decode().startswith(marked)

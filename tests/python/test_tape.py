@@ -208,7 +208,7 @@ def test_an_input_overwritten_after_the_launch_is_refused():
         tape = record(square, 3, a, o)
         overwrite(a)
         o.grad.fill_(1.0)
-        with pytest.raises(wp.WarpGradientError, match="'a' .*overwritten"):
+        with pytest.raises(wp.WarpGradientError, match=r"'a' .*overwritten"):
             tape.backward()
         assert a.grad.numpy().tolist() == [0.0] * 3
 
@@ -294,7 +294,7 @@ def mixed_loop(x: wp.array(dtype=wp.float64), n: int, o: wp.array(dtype=wp.float
         s = s * x[i] + wp.sin(s)
         if s > wp.float64(50.0):
             break
-    k = int(0)
+    k = int(0)  # noqa: RUF046 - a variable, not a constant
     while k < n:
         s = s + x[(i + k) % 3] * x[i]
         k += 1
