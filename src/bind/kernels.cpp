@@ -37,7 +37,7 @@ using OperandDescription = std::tuple<ir::Type, int, std::vector<bool>>;
 // A kernel of class `cls` that applies `callee` (an object that a kernel could call) to operands by element, and the
 // types of its results.
 nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
-                          const std::vector<OperandDescription>& descriptions, nb::handle cls) {
+                          const std::vector<OperandDescription>& descriptions, nb::handle cls, const std::string& backend) {
     const frontend::Binding binding = read_binding(callee);
     std::vector<runtime::MapOperand> operands;
     for (const auto& [type, dimensions, single] : descriptions) operands.push_back({type, dimensions, single});
@@ -48,6 +48,7 @@ nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
     }
     nb::object object = cls(name, nb::none());
     KernelObject& kernel = nb::cast<KernelObject&>(object);
+    kernel.options.backend = backend;
     kernel.kernel = std::make_unique<runtime::Kernel>(name, made.source, kernel.options);
     return nb::make_tuple(object, made.results);
 }
@@ -62,6 +63,11 @@ runtime::Kernel& kernel_of(nb::handle object) {
         if (self.kernel == nullptr) self.kernel = std::make_unique<runtime::Kernel>(self.name, source, self.options);
     }
     return *self.kernel;
+}
+
+const std::vector<frontend::ParameterInfo>& signature_of(runtime::Kernel& kernel) {
+    const nb::gil_scoped_release release;
+    return kernel.signature();
 }
 
 void export_kernels(nb::module_& m) {
@@ -88,7 +94,7 @@ void export_kernels(nb::module_& m) {
         .def("_signature",
              [](nb::handle self) {
                  nb::list list;
-                 for (const frontend::ParameterInfo& parameter : kernel_of(self).signature()) {
+                 for (const frontend::ParameterInfo& parameter : signature_of(kernel_of(self))) {
                      const bool exact = parameter.type.is_exact();
                      list.append(nb::make_tuple(parameter.name, exact ? nb::cast(parameter.type.exact) : nb::none(),
                                                 parameter.type.str()));
@@ -155,7 +161,7 @@ void export_kernels(nb::module_& m) {
             nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
             "(read, written) for the arrays of each parameter.");
     m.def("make_map_kernel", &make_map_kernel, nb::arg("callee"), nb::arg("name"), nb::arg("ndim"), nb::arg("operands"),
-          nb::arg("cls"));
+          nb::arg("cls"), nb::arg("backend") = "");
     m.def("dump_kinds", [](const std::string& name) {
         std::vector<std::string> kinds = {"source-ir", "ir"};
         for (const std::string& kind : codegen::backend(name).open().dump_kinds()) kinds.push_back(kind);

@@ -19,5 +19,7 @@ struct KernelObject {
 
 // The runtime's kernel of a _core.Kernel, read from its source if that has not been done; needs the GIL.
 runtime::Kernel& kernel_of(nanobind::handle object);
+// Its parameters; called with the GIL, which is released meanwhile.
+const std::vector<frontend::ParameterInfo>& signature_of(runtime::Kernel& kernel);
 
 }  // namespace weft::bind

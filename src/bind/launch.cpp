@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -120,7 +121,7 @@ void complete(Arguments& arguments, const KernelObject& kernel, size_t wanted) {
 
 KernelInstance& generic_instance(runtime::Kernel& kernel, const Arguments& arguments) {
     std::vector<ir::Type> types;
-    const auto& signature = kernel.signature();
+    const auto& signature = signature_of(kernel);
     builtins::Matches matches;
     for (size_t i = 0; i < signature.size(); ++i) {
         const frontend::ParameterInfo& parameter = signature[i];
@@ -148,8 +149,10 @@ KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments) {
         complete(arguments, object, single->forward().parameters().size());
         return *single;
     }
-    complete(arguments, object, kernel.signature().size());
-    if (kernel.is_generic()) return generic_instance(kernel, arguments);
+    const auto& signature = signature_of(kernel);
+    complete(arguments, object, signature.size());
+    const auto is_exact = [](const frontend::ParameterInfo& parameter) { return parameter.type.is_exact(); };
+    if (!std::ranges::all_of(signature, is_exact)) return generic_instance(kernel, arguments);
     const nb::gil_scoped_release release;
     return kernel.instance({});
 }

@@ -88,8 +88,10 @@ void export_types(nb::module_& m) {
                      })
         .def_prop_ro("is_differentiable", [](ir::Type t) { return t.is_differentiable(); })
         .def_prop_ro("user_name", [](ir::Type t) { return builtins::user_name(t); })
-        .def("__eq__",
-             [](ir::Type a, nb::handle b) { return nb::isinstance<ir::Type>(b) && a == nb::cast<ir::Type>(b); })
+        .def(
+            "__eq__",
+            [](ir::Type a, nb::handle b) { return nb::isinstance<ir::Type>(b) && a == nb::cast<ir::Type>(b); },
+            nb::arg().none())
         .def("__hash__", [](ir::Type t) { return std::hash<ir::Type>()(t); })
         .def("__str__", [](ir::Type t) { return t.str(); })
         .def("__repr__", [](ir::Type t) { return "Type(" + t.str() + ")"; });

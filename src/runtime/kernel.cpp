@@ -69,11 +69,12 @@ Kernel::Kernel(std::string name, std::shared_ptr<const frontend::FunctionSource>
     : name_(std::move(name)), source_(std::move(source)), options_(std::move(options)) {}
 
 const std::vector<frontend::ParameterInfo>& Kernel::signature() {
+    if (has_signature_.load(std::memory_order_acquire)) return signature_;
     const std::lock_guard lock(mutex_);
-    if (!has_signature_) {
+    if (!has_signature_.load(std::memory_order_relaxed)) {
         signature_ = frontend::signature(*source_);
         for (const frontend::ParameterInfo& parameter : signature_) generic_ |= !parameter.type.is_exact();
-        has_signature_ = true;
+        has_signature_.store(true, std::memory_order_release);
     }
     return signature_;
 }

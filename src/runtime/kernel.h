@@ -97,9 +97,10 @@ class Kernel {
     const std::string& name() const { return name_; }
     const KernelOptions& options() const { return options_; }
     const frontend::FunctionSource& source() const { return *source_; }
-    // The parameters as annotated. Throws UserError where one has no type.
+    // The parameters as annotated. Throws UserError where one has no type. Reads annotations from Python, so that the GIL
+    // must not be held: another thread may wait for it while it holds this kernel's lock.
     const std::vector<frontend::ParameterInfo>& signature();
-    bool is_generic();
+    bool is_generic();  // likewise
 
     // The only instance of a kernel that is not generic, if it has been made, else null.
     KernelInstance* single() const { return single_.load(std::memory_order_acquire); }
@@ -113,7 +114,7 @@ class Kernel {
     KernelOptions options_;
     std::recursive_mutex mutex_;
     std::vector<frontend::ParameterInfo> signature_;
-    bool has_signature_ = false;
+    std::atomic<bool> has_signature_{false};
     bool generic_ = false;
     std::map<std::vector<const void*>, std::unique_ptr<KernelInstance>> instances_;
     std::atomic<KernelInstance*> single_{nullptr};
