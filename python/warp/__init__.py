@@ -84,8 +84,12 @@ from warp.tape import Tape
 from warp.types import Float, Int, Scalar, dtype_from_numpy, dtype_to_numpy
 from warp.utils import ScopedTimer
 
-# Names made from tables: the builtins of the kernel language first, so that types keep theirs.
-globals().update(builtin_functions.make())
+# Names made from tables. Where a function of the package has the name of a builtin (`static`), kernels mean the latter.
+for _name, _builtin in builtin_functions.make().items():
+    if _name in globals():
+        globals()[_name]._weft_builtin_ = _name
+    else:
+        globals()[_name] = _builtin
 globals().update(constants.CONSTANTS)
 globals().update(types.PREDECLARED)
 

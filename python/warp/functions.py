@@ -6,7 +6,7 @@ import sys
 
 from warp import _core
 from warp.errors import WarpCodegenTypeError, WarpSyntaxError
-from warp.source import locate, read_lines
+from warp.source import locate, read_lines, uses_static
 
 
 class OverloadSet:
@@ -49,6 +49,8 @@ class Function:
         self._lines = read_lines(function)
         self._made = None
         overloads.add(self)
+        if uses_static(function):
+            self._make()
 
     def _signature_key(self):
         parameters = inspect.signature(self.func).parameters

@@ -7,7 +7,7 @@ import time
 
 from warp import _core, config
 from warp.functions import OverloadSet, _type_key
-from warp.source import locate, read_lines
+from warp.source import locate, read_lines, uses_static
 
 
 class Module:
@@ -77,6 +77,8 @@ class Kernel(_core.Kernel):
         self.module = module or get_module(func.__module__)
         self.options = dict(options or {})
         self._lines = read_lines(func)
+        # What wp.static(...) gives is what it gives now; other sources are read when they are first needed.
+        self._function = self._read() if uses_static(func) else None
         self.module.kernels[key] = self
 
     def _option(self, name):
@@ -98,6 +100,9 @@ class Kernel(_core.Kernel):
             line_info=bool(self._option("lineinfo")),
             backend=backend_name(config.cpu_backend),
         )
+        return self._function or self._read()
+
+    def _read(self):
         start = time.perf_counter()
         source, node = locate(self.func, self._lines)
         function = _core.Function(self.func.__name__, source, node, self.func, OverloadSet(self.key).core)

@@ -39,6 +39,11 @@ def read_lines(function):
     return lines
 
 
+def uses_static(function):
+    """Whether the function may contain wp.static(...), which is evaluated when the function is defined."""
+    return "static" in function.__code__.co_names
+
+
 def locate(function, lines):
     """The source file and the syntax tree of a function, from the lines that read_lines() gave."""
     code = function.__code__

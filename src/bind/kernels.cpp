@@ -37,7 +37,8 @@ using OperandDescription = std::tuple<ir::Type, int, std::vector<bool>>;
 // A kernel of class `cls` that applies `callee` (an object that a kernel could call) to operands by element, and the
 // types of its results.
 nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
-                          const std::vector<OperandDescription>& descriptions, nb::handle cls, const std::string& backend) {
+                          const std::vector<OperandDescription>& descriptions, nb::handle cls,
+                          const std::string& backend) {
     const frontend::Binding binding = read_binding(callee);
     std::vector<runtime::MapOperand> operands;
     for (const auto& [type, dimensions, single] : descriptions) operands.push_back({type, dimensions, single});

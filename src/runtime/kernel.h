@@ -97,8 +97,8 @@ class Kernel {
     const std::string& name() const { return name_; }
     const KernelOptions& options() const { return options_; }
     const frontend::FunctionSource& source() const { return *source_; }
-    // The parameters as annotated. Throws UserError where one has no type. Reads annotations from Python, so that the GIL
-    // must not be held: another thread may wait for it while it holds this kernel's lock.
+    // The parameters as annotated. Throws UserError where one has no type. Reads annotations from Python, so that the
+    // GIL must not be held: another thread may wait for it while it holds this kernel's lock.
     const std::vector<frontend::ParameterInfo>& signature();
     bool is_generic();  // likewise
 
