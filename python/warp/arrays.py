@@ -394,16 +394,22 @@ class array(_core.Array):
     def _numpy(self):
         import numpy as np
 
-        element = self.dtype
-        if getattr(element, "_weft_struct_", False):
-            scalar, part, inner = element.numpy_dtype(), (), ()
-        else:
-            scalar, part = types.numpy_name(types.scalar_of(element)), types.part_shape(element)
-            size = self._element.size // max(1, math.prod(part))
-            inner = _contiguous(part, size)
+        layout = _layouts.get(self.dtype)
+        if layout is None:
+            layout = _layouts[self.dtype] = _numpy_layout(self.dtype, self._element.size)
+        dtype, part, inner, interface = layout
+        shape = self.shape + part
         if self.size == 0:
-            return np.empty(self.shape + part, dtype=scalar)
-        return np.asarray(_Interface(self, np.dtype(scalar), self.shape + part, self.strides + tuple(inner)))
+            return np.empty(shape, dtype=dtype)
+        holder = _Interface()
+        holder.owner = self
+        holder.__array_interface__ = {
+            **interface,
+            "data": (self.ptr, False),
+            "shape": shape,
+            "strides": self.strides + inner,
+        }
+        return np.asarray(holder)
 
     def numpy(self):
         """The content as a NumPy array that shares memory where the device allows it."""
@@ -454,16 +460,23 @@ class array(_core.Array):
 class _Interface:
     """What NumPy needs to share an array's memory; keeps the array alive."""
 
-    def __init__(self, owner, dtype, shape, strides):
-        self.owner = owner
-        self.__array_interface__ = {
-            "version": 3,
-            "data": (owner.ptr, False),
-            "typestr": dtype.str,
-            "descr": dtype.descr,
-            "shape": shape,
-            "strides": strides,
-        }
+    __slots__ = ("__array_interface__", "owner")
+
+
+# dtype -> how NumPy sees its elements
+_layouts = {}
+
+
+def _numpy_layout(dtype, size):
+    """(NumPy dtype, shape of an element, strides inside it, the part of the array interface that does not vary)."""
+    import numpy as np
+
+    if getattr(dtype, "_weft_struct_", False):
+        made = dtype.numpy_dtype()
+        return made, (), (), {"version": 3, "typestr": made.str, "descr": made.descr}
+    made, part = np.dtype(types.numpy_name(types.scalar_of(dtype))), types.part_shape(dtype)
+    inner = _contiguous(part, size // math.prod(part))
+    return made, part, tuple(inner), {"version": 3, "typestr": made.str}
 
 
 class _Deleter:

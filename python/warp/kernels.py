@@ -68,6 +68,8 @@ def backend_name(setting):
 class Kernel(_core.Kernel):
     """A kernel: compiled when it is first launched."""
 
+    _weft_kernel_ = True
+
     def __init__(self, func, key=None, module=None, options=None):
         key = key or func.__qualname__.replace("<locals>.", "").replace(".", "_")
         super().__init__(key, func.__defaults__)
@@ -118,7 +120,7 @@ class Kernel(_core.Kernel):
         return bool(self._option("enable_backward"))
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError(f"kernel '{self.key}' cannot be called: use wp.launch()")
+        raise NotImplementedError(f"kernel '{self.key}' cannot be called: use wp.launch()")
 
     def __repr__(self):
         return f"<Kernel {self.key}>"

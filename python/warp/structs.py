@@ -4,12 +4,18 @@ import inspect
 
 from warp import _core, types
 from warp.arrays import array
+from warp.errors import WarpCodegenAttributeError
 
 
 class struct_base(_core.Value):
     """An instance: members are checked when they are set, and kept in the layout of kernels."""
 
     _weft_struct_ = True
+
+    @property
+    def _weft_value_(self):
+        # No numbers: an instance that a kernel captures is a value, and one that kernels cannot hold.
+        return self._weft_type_, ()
 
     def __init__(self, *args, **kwargs):
         super().__init__(self._weft_type_)
@@ -50,7 +56,7 @@ class struct_base(_core.Value):
 
     def __setattr__(self, name, value):
         if name not in self._fields:
-            raise AttributeError(f"{type(self).__name__} has no member '{name}'")
+            raise WarpCodegenAttributeError(f"{type(self).__name__} has no member '{name}'")
         self._store(name, value)
         member = self._fields[name][0]
         if not isinstance(member, array) and not isinstance(value, member):
@@ -149,8 +155,8 @@ class struct_base(_core.Value):
         return value
 
     def __repr__(self):
-        members = ", ".join(f"{n}={v!r}" for n, v in self._members.items())
-        return f"{type(self).__name__}({members})"
+        members = "".join(f"\t{name}={value},\n" for name, value in self._members.items())
+        return f"{type(self).__name__}(\n{members})"
 
     __str__ = __repr__
 

@@ -80,8 +80,8 @@ void ArgumentBlock::pack(PyObject* argument, const Parameter& parameter, runtime
     if (!pack_value(argument, parameter)) refuse(argument, parameter);
     if (is_struct && parameter.type.contains_array()) {
         for (const nb::handle member : nb::handle(argument).attr("_weft_arrays")()) {
-            alive_.push_back(nb::borrow(member));
-            if (parameter.access.write) written_.push_back(instance<Array>(member.ptr()));
+            alive_.add(nb::borrow(member));
+            if (parameter.access.write) written_.add(instance<Array>(member.ptr()));
         }
     }
 }
@@ -109,8 +109,8 @@ void ArgumentBlock::pack_array(PyObject* argument, const Parameter& parameter, r
                "the array is on device '" + array->device().alias() + "', the launch on '" + device.alias() + "'");
     }
     array->write_descriptor(to);
-    alive_.push_back(converted.is_valid() ? std::move(converted) : nb::borrow(argument));
-    if (parameter.access.write) written_.push_back(array);
+    alive_.add(converted.is_valid() ? std::move(converted) : nb::borrow(argument));
+    if (parameter.access.write) written_.add(array);
 }
 
 bool ArgumentBlock::pack_value(PyObject* argument, const Parameter& parameter) {
@@ -129,7 +129,7 @@ void ArgumentBlock::pack_gradient(PyObject* argument, const Parameter& parameter
         // A struct with arrays makes a struct of their gradients.
         const nb::object gradient = nb::handle(argument).attr("_gradient")();
         if (!pack_value(gradient.ptr(), parameter)) refuse(argument, parameter);
-        alive_.push_back(gradient);
+        alive_.add(gradient);
         return;
     }
     Parameter written = parameter;
@@ -147,7 +147,7 @@ void ArgumentBlock::pack_pointer(std::byte* element, const Parameter& parameter)
 }
 
 void ArgumentBlock::mark_written() const {
-    for (const Array* array : written_) array->written();
+    written_.each([](const Array* array) { array->written(); });
 }
 
 }  // namespace weft::bind

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -21,6 +22,30 @@ struct Hooks {
     PyObject* record_command = nullptr;  // makes a Launch: (kernel, dim, arguments, device, block_dim)
 };
 Hooks& hooks();
+
+// A list whose first items need no allocation.
+template <typename T>
+class Few {
+  public:
+    void add(T item) {
+        if (count_ < kInline) {
+            inline_[count_++] = std::move(item);
+        } else {
+            more_.push_back(std::move(item));
+        }
+    }
+    template <typename Visit>
+    void each(const Visit& visit) const {
+        for (size_t i = 0; i < count_; ++i) visit(inline_[i]);
+        for (const T& item : more_) visit(item);
+    }
+
+  private:
+    static constexpr size_t kInline = 12;
+    std::array<T, kInline> inline_{};
+    size_t count_ = 0;
+    std::vector<T> more_;
+};
 
 class ArgumentBlock {
   public:
@@ -49,8 +74,9 @@ class ArgumentBlock {
     alignas(16) std::byte inline_[kInline];
     std::unique_ptr<std::byte[]> heap_;
     std::byte* data_;
-    std::vector<nanobind::object> alive_;  // arguments whose memory the block points to
-    std::vector<const runtime::Array*> written_;
+    // Arguments whose memory the block points to, and those arrays that the kernel writes.
+    Few<nanobind::object> alive_;
+    Few<const runtime::Array*> written_;
 };
 
 // The type that an argument has for a generic kernel; Void when it has none.
