@@ -1,5 +1,7 @@
 """Weft: the Warp kernel framework on a compiler of its own."""
 
+import atexit as _atexit
+
 from warp import _core, builtin_functions, config, constants, types, utils
 from warp.arrays import (
     ARRAY_MAX_DIMS,
@@ -94,6 +96,7 @@ globals().update(constants.CONSTANTS)
 globals().update(types.PREDECLARED)
 
 launch = _core.launch
+_atexit.register(_core.end_compiles)
 add_operators(array)
 
 LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40

@@ -54,6 +54,7 @@ void export_runtime(nb::module_& m) {
         }
         return out;
     });
+    m.def("end_compiles", [] { Runtime::get().end_compiles(); }, nb::call_guard<nb::gil_scoped_release>());
     m.def("wait_for_compiles", [] { Runtime::get().compiler().wait_idle(); }, nb::call_guard<nb::gil_scoped_release>());
 }
 

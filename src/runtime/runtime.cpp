@@ -1,5 +1,7 @@
 #include "runtime/runtime.h"
 
+#include <utility>
+
 namespace weft::runtime {
 
 Runtime& Runtime::get() {
@@ -14,6 +16,11 @@ void Runtime::set_cache(const std::string& directory, bool enabled) {
     if (!enabled && compiler_ != nullptr && cache_ == nullptr) return;
     cache_ = enabled ? std::make_shared<DiskCache>(directory) : nullptr;
     compiler_ = std::make_shared<Compiler>(cache_);
+}
+
+void Runtime::end_compiles() {
+    auto ended = std::exchange(compiler_, std::make_shared<Compiler>(cache_));
+    ended.reset();
 }
 
 Compiler& Runtime::compiler() { return *compiler_; }

@@ -23,6 +23,10 @@ class Runtime {
     // Another folder, or none (""): for kernels compiled from now on.
     void set_cache(const std::string& directory, bool enabled);
 
+    // Ends the compiles that run and drops those that wait: to be called before the process ends, since compilers do
+    // not survive the destructors of their libraries. Later requests start anew.
+    void end_compiles();
+
     Device& default_device() const { return *default_device_; }
     void set_default_device(Device& device) { default_device_ = &device; }
 

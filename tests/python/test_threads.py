@@ -190,6 +190,12 @@ def test_a_cache_full_of_garbage(script, tmp_path):
     assert run(path, cache=cache).wait(120) == 0
 
 
+def test_a_process_may_end_while_it_compiles(script, tmp_path):
+    path = script("scale._load(wait=False)\ntime.sleep(K / 1000)\n")
+    for delay in (0, 0, 0, 1, 2, 4, 8):
+        assert run(path, delay, cache=tmp_path / f"cache{delay}").wait(120) == 0
+
+
 FORKED = """
 def child():
     check()
