@@ -4,15 +4,15 @@ import warnings
 
 from warp import _core
 from warp.arrays import array
-from warp.errors import WarpGradientError
 
 
 class _LaunchRecord:
-    """A recorded launch, with the versions of its arrays as they were right after it."""
+    """A recorded launch. `saved` keeps the values that its derivative needs when they are overwritten."""
 
-    def __init__(self, kernel, dim, arguments, device):
-        self.kernel, self.dim, self.arguments, self.device = kernel, dim, arguments, device
-        self.versions = {i: a._watch() for i, a in enumerate(arguments) if isinstance(a, array) and a._has_memory}
+    __slots__ = ("arguments", "device", "dim", "kernel", "saved")
+
+    def __init__(self, kernel, dim, arguments, device, saved):
+        self.kernel, self.dim, self.arguments, self.device, self.saved = kernel, dim, arguments, device, saved
 
     def backward(self):
         kernel = self.kernel
@@ -23,23 +23,7 @@ class _LaunchRecord:
             return
         if not any(_has_gradient(a) for a in self.arguments):
             return
-        self._check_versions()
-        _core.launch(kernel, self.dim, self.arguments, device=self.device, adjoint=True)
-
-    def _check_versions(self):
-        """Refuses where the derivative needs values that have been overwritten since."""
-        changed = [i for i, v in self.versions.items() if self.arguments[i]._changed_since(v)]
-        if not changed:
-            return
-        types = [] if not self.kernel.is_generic else [_core.type_of_argument(a) for a in self.arguments]
-        access = self.kernel._access(types, adjoint=True)
-        for i in changed:
-            if access[i][0]:
-                name = self.kernel._signature()[i][0]
-                raise WarpGradientError(
-                    f"the derivative of kernel '{self.kernel.key}' needs the values that array '{name}' had when it "
-                    "was launched, but the array has been overwritten since: use another array, or clone() it before"
-                )
+        _core.launch_adjoint(kernel, self.dim, self.arguments, self.device, self.saved)
 
     def arrays(self):
         for argument in self.arguments:
@@ -87,8 +71,9 @@ def _has_gradient(argument):
 class Tape:
     """Records what happens inside `with tape:`; `backward()` then computes gradients.
 
-    Gradients add up in the `grad` arrays of everything that `requires_grad`. Where a derivative needs values that have
-    been overwritten, `backward` raises WarpGradientError.
+    Gradients add up in the `grad` arrays of everything that `requires_grad`. Where a derivative needs values that are
+    overwritten, by the kernel itself or later, they are saved just before; where that cannot be done, `backward` raises
+    WarpGradientError.
     """
 
     def __init__(self):
@@ -111,8 +96,8 @@ class Tape:
 
     # ---- recording ----
 
-    def _record_launch(self, kernel, dim, arguments, device):
-        self.launches.append(_LaunchRecord(kernel, dim, arguments, device))
+    def _record_launch(self, kernel, dim, arguments, device, saved):
+        self.launches.append(_LaunchRecord(kernel, dim, arguments, device, saved))
 
     def _record_copy(self, dest, src):
         self.launches.append(_CopyRecord(dest, src))

@@ -90,14 +90,6 @@ void export_arrays(nb::module_& m) {
         .def_prop_rw(
             "_grad", [](const Array& a) { return a.gradient(); },
             [](Array& a, std::shared_ptr<Array> grad) { a.set_gradient(std::move(grad)); }, nb::arg().none())
-        .def("_touch", &Array::written, "Records that the content may have changed.")
-        .def("_watch", [](const Array& a) { return a.storage() ? a.storage()->watch() : uint64_t{0}; })
-        .def("_changed_since",
-             [](const Array& a, uint64_t version) {
-                 if (a.storage() == nullptr) return false;
-                 const auto [begin, end] = a.extent();
-                 return a.storage()->changed_since(version, begin, end);
-             })
         .def("_zero",
              [](const Array& a) {
                  const nb::gil_scoped_release release;

@@ -1,6 +1,7 @@
 // launch(), as the package exports it, and the launch of adjoints. A plain C function with vectorcall: the way from
 // Python to the kernel is what a launch costs.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,6 +15,7 @@
 #include "bind/pack.h"
 #include "bind/values.h"
 #include "runtime/launch.h"
+#include "runtime/launch_record.h"
 #include "runtime/runtime.h"
 
 namespace nb = nanobind;
@@ -24,6 +26,7 @@ namespace {
 using codegen::LaunchShape;
 using runtime::Code;
 using runtime::KernelInstance;
+using runtime::LaunchRecord;
 
 constexpr int kMaxLaunchDims = 4;
 
@@ -158,11 +161,9 @@ KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments) {
 }
 
 void run_without_gil(Code& code, const ArgumentBlock& block, const LaunchShape& shape) {
-    {
-        const nb::gil_scoped_release release;
-        runtime::run(code, block.data(), shape);
-    }
-    block.mark_written();
+    const nb::gil_scoped_release release;
+    block.before_write();
+    runtime::run(code, block.data(), shape);
 }
 
 void launch_forward(nb::handle kernel, Arguments& arguments, const LaunchShape& shape, runtime::Device& device) {
@@ -174,6 +175,45 @@ void launch_forward(nb::handle kernel, Arguments& arguments, const LaunchShape& 
     run_without_gil(code, block, shape);
 }
 
+// The arrays of a launch for its record; none when nothing has a gradient.
+std::vector<LaunchRecord::Given> given_arrays(const Arguments& arguments, const Code& code) {
+    std::vector<LaunchRecord::Given> given;
+    bool differentiable = false;
+    const auto& parameters = code.parameters();
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        if (!parameters[i].type.contains_array()) continue;
+        if (const runtime::Array* array = as_array(arguments[i])) {
+            if (array->storage() == nullptr) continue;
+            differentiable = differentiable || array->gradient();
+            given.push_back({i, *array, false});
+        } else if (nb::hasattr(arguments[i], "_weft_arrays")) {
+            for (const nb::handle member : nb::handle(arguments[i]).attr("_weft_arrays")()) {
+                const runtime::Array* inner = as_array(member.ptr());
+                if (inner == nullptr || inner->storage() == nullptr) continue;
+                differentiable = differentiable || inner->gradient();
+                given.push_back({i, *inner, true});
+            }
+        }
+    }
+    if (!differentiable) given.clear();
+    return given;
+}
+
+// A launch on a tape: what its derivative needs is saved when it is overwritten, by this launch or later.
+std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, Arguments& arguments, const LaunchShape& shape,
+                                              runtime::Device& device) {
+    KernelInstance& instance = instance_of(kernel, arguments);
+    const auto record = std::make_shared<LaunchRecord>(instance, given_arrays(arguments, instance.forward()));
+    const bool backward = instance.options().enable_backward;
+    if (backward) {
+        const nb::gil_scoped_release release;
+        record->before_launch();
+    }
+    launch_forward(kernel, arguments, shape, device);
+    if (backward) record->watch();
+    return record;
+}
+
 // The gradient that goes with an argument: its own, where it is an array; the argument itself makes those of structs.
 nb::object own_gradient(PyObject* argument) {
     if (const runtime::Array* array = as_array(argument)) {
@@ -182,9 +222,9 @@ nb::object own_gradient(PyObject* argument) {
     return nb::hasattr(argument, "_gradient") ? nb::borrow(argument) : nb::object(nb::none());
 }
 
-// `gradients`: for each argument the gradient to use, or null: each one's own.
+// `gradients`: for each argument the gradient to use, or null: each one's own. `record`: of the launch, or null.
 void launch_adjoint(nb::handle kernel, Arguments& arguments, PyObject* gradients, const LaunchShape& shape,
-                    runtime::Device& device) {
+                    runtime::Device& device, LaunchRecord* record) {
     KernelInstance& instance = instance_of(kernel, arguments);
     Code* code = nullptr;
     {
@@ -194,7 +234,20 @@ void launch_adjoint(nb::handle kernel, Arguments& arguments, PyObject* gradients
     ArgumentBlock block(instance.name(), code->block_bytes());
     const auto& parameters = code->parameters();
     const size_t own = arguments.count();
-    for (size_t i = 0; i < own; ++i) block.pack(arguments[i], parameters[i], device);
+    std::vector<std::unique_ptr<runtime::Array>> saved(own);
+    for (size_t i = 0; i < own; ++i) {
+        if (record != nullptr) saved[i] = record->for_adjoint(i);
+        if (saved[i] != nullptr) {
+            block.pack(*saved[i], parameters[i]);
+        } else {
+            block.pack(arguments[i], parameters[i], device);
+        }
+    }
+    if (record == nullptr && !instance.restored().empty()) {
+        throw UserError(ErrorKind::Gradient,
+                        "the adjoint of kernel '" + instance.name() +
+                            "' needs values that the kernel overwrites: record the launch with a Tape");
+    }
     for (size_t i = own; i < parameters.size(); ++i) {
         const auto of = static_cast<size_t>(instance.gradient_parameters()[i - own]);
         nb::object gradient;
@@ -321,16 +374,18 @@ nb::object launch_with(const Values& values) {
     }
     if (truth(values[Adjoint], false)) {
         const nb::tuple gradients = Arguments(values[AdjInputs], values[AdjOutputs]).tuple();
-        launch_adjoint(kernel, arguments, gradients.ptr(), shape, device);
+        launch_adjoint(kernel, arguments, gradients.ptr(), shape, device, nullptr);
         return nb::none();
     }
-    launch_forward(kernel, arguments, shape, device);
-    if (g_tape != nullptr && truth(values[RecordTape], true)) {
+    if (g_tape == nullptr || !truth(values[RecordTape], true)) {
+        launch_forward(kernel, arguments, shape, device);
+    } else {
+        const std::shared_ptr<LaunchRecord> record = launch_recorded(kernel, arguments, shape, device);
         const nb::object tape = nb::borrow(g_tape);
         nb::list dims;
         for (int i = 0; i < shape.ndim; ++i) dims.append(shape.dims[i]);
         tape.attr("_record_launch")(kernel, nb::tuple(dims), arguments.tuple(),
-                                    nb::cast(&device, nb::rv_policy::reference));
+                                    nb::cast(&device, nb::rv_policy::reference), nb::cast(record));
     }
     return nb::none();
 }
@@ -360,6 +415,16 @@ PyMethodDef g_launch = {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast
 }  // namespace
 
 void export_launch(nb::module_& m) {
+    nb::class_<LaunchRecord>(m, "LaunchRecord", "What a tape keeps of a launch.");
+    m.def(
+        "launch_adjoint",
+        [](nb::handle kernel, nb::handle dim, nb::handle arguments, runtime::Device& device,
+           const std::shared_ptr<LaunchRecord>& record) {
+            Arguments given(arguments.ptr(), nullptr);
+            launch_adjoint(kernel, given, nullptr, read_shape(dim.ptr()), device, record.get());
+        },
+        nb::arg("kernel"), nb::arg("dim"), nb::arg("arguments"), nb::arg("device"), nb::arg("record"),
+        "Runs the adjoint of a recorded launch on the gradients of its arguments.");
     m.def("call_kernel", &call_kernel, nb::arg("kernel"), nb::arg("values"), nb::arg("results"),
           "Runs a kernel of make_map_kernel() on plain values; returns a Value for each result.");
     nb::setattr(m, "launch", nb::steal(PyCFunction_NewEx(&g_launch, nullptr, m.attr("__name__").ptr())));

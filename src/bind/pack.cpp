@@ -146,8 +146,12 @@ void ArgumentBlock::pack_pointer(std::byte* element, const Parameter& parameter)
     std::memcpy(to + ir::descriptor_stride_offset(1, 0), &stride, sizeof(stride));
 }
 
-void ArgumentBlock::mark_written() const {
-    written_.each([](const Array* array) { array->written(); });
+void ArgumentBlock::pack(const Array& array, const Parameter& parameter) {
+    array.write_descriptor(data_ + parameter.offset);
+}
+
+void ArgumentBlock::before_write() const {
+    written_.each([](const Array* array) { array->before_write(); });
 }
 
 }  // namespace weft::bind

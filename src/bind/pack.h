@@ -60,8 +60,10 @@ class ArgumentBlock {
     // An array of one element at an address that stays valid.
     void pack_pointer(std::byte* element, const runtime::Parameter& parameter);
     const std::byte* data() const { return data_; }
-    // To be called after a launch that may have written: with the GIL.
-    void mark_written() const;
+    // An array that is not a Python object.
+    void pack(const runtime::Array& array, const runtime::Parameter& parameter);
+    // To be called before a launch that may write.
+    void before_write() const;
 
   private:
     void pack_array(PyObject* argument, const runtime::Parameter& parameter, runtime::Device& device);

@@ -85,10 +85,10 @@ std::pair<const std::byte*, const std::byte*> Array::extent() const {
     return {begin, end + ir::size_of(element_)};
 }
 
-void Array::written() const {
+void Array::before_write() const {
     if (storage_ == nullptr) return;
     const auto [begin, end] = extent();
-    storage_->written(begin, end);
+    storage_->before_write(begin, end);
 }
 
 void Array::write_descriptor(std::byte* to) const {

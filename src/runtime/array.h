@@ -35,8 +35,8 @@ class Array {
     bool is_contiguous() const;  // in C order
     // The bytes that elements lie in: [begin, end). Empty arrays give an empty range.
     std::pair<const std::byte*, const std::byte*> extent() const;
-    // To be called after the content may have changed.
-    void written() const;
+    // To be called before the content may change.
+    void before_write() const;
 
     const std::shared_ptr<Array>& gradient() const { return gradient_; }
     void set_gradient(std::shared_ptr<Array> gradient) { gradient_ = std::move(gradient); }

@@ -96,6 +96,7 @@ void copy(const Array& to, const Array& from) {
     WEFT_CHECK(std::equal(to.shape().begin(), to.shape().end(), from.shape().begin(), from.shape().end()),
                "arrays of different shapes");
     if (to.size() == 0) return;
+    to.before_write();
     if (overlap(to, from)) {
         const Array aside(from.element(), from.shape(), from.device(), false);
         copy_dimensions(aside.data(), from.data(), collapse(from.shape(), aside.strides(), from.strides()), size);
@@ -103,23 +104,22 @@ void copy(const Array& to, const Array& from) {
     } else {
         copy_dimensions(to.data(), from.data(), collapse(to.shape(), to.strides(), from.strides()), size);
     }
-    to.written();
 }
 
 void fill(const Array& to, const std::byte* value) {
     if (to.size() == 0) return;
+    to.before_write();
     const int64_t size = ir::size_of(to.element());
     const std::array<int64_t, Array::kMaxDims> none{};
     copy_dimensions(to.data(), value, collapse(to.shape(), to.strides(), {none.data(), static_cast<size_t>(to.ndim())}),
                     size);
-    to.written();
 }
 
 void fill_zero(const Array& to) {
     if (to.size() == 0) return;
     if (to.is_contiguous()) {
+        to.before_write();
         std::memset(to.data(), 0, static_cast<size_t>(to.size() * ir::size_of(to.element())));
-        to.written();
         return;
     }
     const std::vector<std::byte> zero(static_cast<size_t>(ir::size_of(to.element())));

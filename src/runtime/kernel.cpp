@@ -42,13 +42,18 @@ KernelInstance::KernelInstance(std::string name, std::unique_ptr<ir::Module> mod
       options_(options),
       module_(std::move(module)),
       forward_(std::make_unique<Code>(module_, name_, options_)),
-      lower_milliseconds_(lower_milliseconds) {}
+      lower_milliseconds_(lower_milliseconds) {
+    for (const Parameter& p : forward_->parameters()) {
+        may_overwrite_own_inputs_ |= p.access.read && p.access.write && p.type.is_differentiable();
+    }
+}
 
 Code& KernelInstance::adjoint() {
     const std::lock_guard lock(mutex_);
     if (adjoint_ == nullptr) {
         std::shared_ptr<ir::Module> module = codegen::prepare(*module_);
-        const std::string adjoint = ad::add_adjoint(*module, name_);
+        std::vector<int> restored;
+        const std::string adjoint = ad::add_adjoint(*module, name_, &restored);
         opt::keep_reachable(*module, adjoint);
         const ir::Function& kernel = *module_->find(name_);
         std::vector<int> gradients;
@@ -60,6 +65,7 @@ Code& KernelInstance::adjoint() {
         WEFT_CHECK(code->parameters().size() == kernel.parameters().size() + gradients.size(),
                    "the adjoint's parameters are not as agreed");
         gradient_parameters_ = std::move(gradients);
+        restored_ = std::move(restored);
         adjoint_ = std::move(code);
     }
     return *adjoint_;
@@ -100,6 +106,9 @@ KernelInstance& Kernel::instance(std::span<const ir::Type> types) {
         lowering.kernel_name = name_;
         std::unique_ptr<ir::Module> module =
             frontend::lower_kernel(*source_, generic ? types : std::span<const ir::Type>{}, lowering);
+        // What the front end takes for assigned and is not would hide where arrays come from.
+        opt::unchanged_values(*module);
+        opt::dead_code(*module);
         const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
         slot = std::make_unique<KernelInstance>(name_, std::move(module), options_, elapsed.count());
         if (!generic) single_.store(slot.get(), std::memory_order_release);

@@ -76,6 +76,13 @@ class KernelInstance {
     Code& adjoint();
     // Index of the parameter whose gradient each parameter of the adjoint beyond the kernel's own is, in order.
     const std::vector<int>& gradient_parameters() const { return gradient_parameters_; }
+    // Parameters whose arrays the adjoint wants as they were before the kernel ran, and writes (see ad/reverse.h).
+    const std::vector<int>& restored() {
+        adjoint();
+        return restored_;
+    }
+    // Whether the kernel writes an array that it reads: only then can restored() be anything but empty.
+    bool may_overwrite_own_inputs() const { return may_overwrite_own_inputs_; }
     double lower_milliseconds() const { return lower_milliseconds_; }
     const ir::Module& module() const { return *module_; }
 
@@ -87,6 +94,8 @@ class KernelInstance {
     std::recursive_mutex mutex_;
     std::unique_ptr<Code> adjoint_;
     std::vector<int> gradient_parameters_;
+    std::vector<int> restored_;
+    bool may_overwrite_own_inputs_ = false;
     double lower_milliseconds_;
 };
 

@@ -1,13 +1,10 @@
 #include "runtime/storage.h"
 
+#include <algorithm>
+
 #include "runtime/device.h"
 
 namespace weft::runtime {
-namespace {
-
-constexpr size_t kMaxWrites = 4096;
-
-}  // namespace
 
 Storage::Storage(Device& device, void* data, int64_t bytes, std::shared_ptr<void> owner, bool owned)
     : device_(device), data_(static_cast<std::byte*>(data)), bytes_(bytes), owner_(std::move(owner)), owned_(owned) {}
@@ -24,37 +21,33 @@ std::shared_ptr<Storage> Storage::borrow(Device& device, void* data, int64_t byt
     return std::shared_ptr<Storage>(new Storage(device, data, bytes, std::move(owner), false));
 }
 
-uint64_t Storage::watch() {
+void Storage::watch(const std::byte* begin, const std::byte* end, std::weak_ptr<WriteWatcher> watcher, int tag) {
+    if (begin == end) return;
     const std::lock_guard lock(mutex_);
-    watched_ = true;
-    return version_;
+    if (watches_.size() >= purge_at_) {
+        std::erase_if(watches_, [](const Watch& w) { return w.watcher.expired(); });
+        purge_at_ = std::max<size_t>(64, 2 * watches_.size());
+    }
+    watches_.push_back({begin, end, std::move(watcher), tag});
+    watched_.store(true, std::memory_order_release);
 }
 
-void Storage::written(const std::byte* begin, const std::byte* end) {
-    if (!watched_ || begin == end) return;
-    const std::lock_guard lock(mutex_);
-    ++version_;
-    for (Write& write : writes_) {
-        if (write.begin == begin && write.end == end) {
-            write.version = version_;
-            return;
-        }
+void Storage::tell_watchers(const std::byte* begin, const std::byte* end) {
+    std::vector<Watch> told;
+    {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(watches_, [&](Watch& w) {
+            if (w.watcher.expired()) return true;
+            if (w.begin >= end || begin >= w.end) return false;
+            told.push_back(std::move(w));
+            return true;
+        });
+        watched_.store(!watches_.empty(), std::memory_order_release);
     }
-    // Too many different ranges: one that covers all of them stands for them. That may report a change where there was
-    // none, never the other way round.
-    if (writes_.size() >= kMaxWrites) {
-        writes_.assign(1, Write{version_, data_, data_ + bytes_});
-        return;
+    // Without the lock: they copy arrays, perhaps of this storage.
+    for (const Watch& w : told) {
+        if (const auto watcher = w.watcher.lock()) watcher->before_write(w.tag);
     }
-    writes_.push_back({version_, begin, end});
-}
-
-bool Storage::changed_since(uint64_t version, const std::byte* begin, const std::byte* end) const {
-    const std::lock_guard lock(mutex_);
-    for (const Write& write : writes_) {
-        if (write.version > version && write.begin < end && begin < write.end) return true;
-    }
-    return false;
 }
 
 }  // namespace weft::runtime

@@ -1,7 +1,8 @@
-// A block of a device's memory that arrays share, with the record of who wrote where: `Tape` compares it before it uses
-// a value again. Not here: how an array lies in its storage (array.h).
+// A block of a device's memory that arrays share. Who needs a value again (a tape) watches a range of it and is told
+// just before the range is overwritten. Not here: how an array lies in its storage (array.h).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,14 @@
 namespace weft::runtime {
 
 class Device;
+
+// Somebody who wants to save values before they are overwritten.
+class WriteWatcher {
+  public:
+    virtual ~WriteWatcher() = default;
+    // What was watched under `tag` is about to be overwritten. Called once; must not throw.
+    virtual void before_write(int tag) noexcept = 0;
+};
 
 class Storage {
   public:
@@ -26,30 +35,32 @@ class Storage {
     std::byte* data() const { return data_; }
     int64_t bytes() const { return bytes_; }
 
-    // From now on writes are recorded; returns the version to compare with.
-    uint64_t watch();
-    // Bytes [begin, end) of memory have been written (or may have been).
-    void written(const std::byte* begin, const std::byte* end);
-    // Whether a write since `version` touched bytes [begin, end).
-    bool changed_since(uint64_t version, const std::byte* begin, const std::byte* end) const;
+    // Tells `watcher` before bytes [begin, end) are overwritten for the first time from now on; forgotten when it dies.
+    void watch(const std::byte* begin, const std::byte* end, std::weak_ptr<WriteWatcher> watcher, int tag);
+    // To be called before bytes [begin, end) are written.
+    void before_write(const std::byte* begin, const std::byte* end) {
+        if (watched_.load(std::memory_order_acquire)) tell_watchers(begin, end);
+    }
 
   private:
-    struct Write {
-        uint64_t version;
+    struct Watch {
         const std::byte* begin;
         const std::byte* end;
+        std::weak_ptr<WriteWatcher> watcher;
+        int tag;
     };
     Storage(Device& device, void* data, int64_t bytes, std::shared_ptr<void> owner, bool owned);
+    void tell_watchers(const std::byte* begin, const std::byte* end);
 
     Device& device_;
     std::byte* data_;
     int64_t bytes_;
     std::shared_ptr<void> owner_;
     bool owned_;
-    bool watched_ = false;
-    uint64_t version_ = 0;
-    mutable std::mutex mutex_;
-    std::vector<Write> writes_;  // newest last; those of equal range are kept once
+    std::atomic<bool> watched_{false};
+    std::mutex mutex_;
+    std::vector<Watch> watches_;
+    size_t purge_at_ = 64;  // watches of the dead are looked for when there are so many
 };
 
 }  // namespace weft::runtime

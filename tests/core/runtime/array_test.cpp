@@ -87,26 +87,32 @@ TEST(Copy, FillsStridedArrays) {
     EXPECT_EQ(values(a), (std::vector<int32_t>{0, 0, 2, 3, 0, 5}));
 }
 
-TEST(Storage, TellsWhichBytesWereWritten) {
+struct Told : WriteWatcher {
+    std::vector<int> tags;
+    void before_write(int tag) noexcept override { tags.push_back(tag); }
+};
+
+TEST(Storage, TellsWatchersOnceBeforeTheirBytesAreWritten) {
     const Array a = counted({8});
     Storage& storage = *a.storage();
     const std::byte* base = a.data();
-    storage.written(base, base + 4);  // nobody watches yet
-    const uint64_t version = storage.watch();
-    EXPECT_FALSE(storage.changed_since(version, base, base + 32));
-    storage.written(base + 8, base + 12);
-    EXPECT_TRUE(storage.changed_since(version, base, base + 32));
-    EXPECT_TRUE(storage.changed_since(version, base + 8, base + 12));
-    EXPECT_FALSE(storage.changed_since(version, base, base + 8));
-    EXPECT_FALSE(storage.changed_since(storage.watch(), base, base + 32));
+    const auto told = std::make_shared<Told>();
+    storage.before_write(base, base + 32);  // nobody watches yet
+    storage.watch(base, base + 8, told, 1);
+    storage.watch(base + 4, base + 16, told, 2);
+    storage.watch(base + 20, base + 24, told, 3);
+    storage.before_write(base + 16, base + 20);
+    EXPECT_TRUE(told->tags.empty());
+    storage.before_write(base + 4, base + 8);
+    EXPECT_EQ(told->tags, (std::vector<int>{1, 2}));
+    storage.before_write(base, base + 32);
+    EXPECT_EQ(told->tags, (std::vector<int>{1, 2, 3}));
 }
 
-TEST(Storage, MayForgetDetailsButNoWrite) {
-    const Array a = counted({100000});
-    Storage& storage = *a.storage();
-    const uint64_t version = storage.watch();
-    for (int i = 0; i < 50000; ++i) storage.written(a.data() + 8 * i, a.data() + 8 * i + 4);
-    EXPECT_TRUE(storage.changed_since(version, a.data(), a.data() + 4));
+TEST(Storage, ForgetsWatchersThatDied) {
+    const Array a = counted({8});
+    for (int i = 0; i < 100000; ++i) a.storage()->watch(a.data(), a.data() + 4, std::make_shared<Told>(), i);
+    a.before_write();
 }
 
 }  // namespace
