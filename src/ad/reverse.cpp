@@ -101,6 +101,9 @@ class Reverse {
         }
         Adjoints adjoints(b_);
         make_records();
+        walk(original_.body, [&](const Op& inner) {
+            selects_ = selects_ || (inner.code == Opcode::Select && inner.result()->type.is_differentiable());
+        });
         recording_ = true;
         forward(original_.body, true);
         recording_ = false;
@@ -340,7 +343,7 @@ class Reverse {
         if (op.results.empty() || !is_active(op.result()->type)) return;
         Value* g = adjoints.get(op.result());
         if (!g) return;
-        const RuleContext context{b_, adjoints, [this](const Value* v) { return primal(v); }};
+        const RuleContext context{b_, adjoints, [this](const Value* v) { return primal(v); }, selects_};
         if (apply_rule(context, op, g)) return;
         throw UserError(ErrorKind::Gradient,
                         "no derivative for '" + (op.text.empty() ? std::string(mnemonic(op.code)) : op.text) + "'",
@@ -638,6 +641,7 @@ class Reverse {
     std::unordered_map<const Op*, Value*> records_;
     std::unordered_map<const Op*, Positions> positions_;
     bool recording_ = false;
+    bool selects_ = false;
 };
 
 const Function& Maker::adjoint_of(const Function& function) {

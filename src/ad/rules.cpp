@@ -89,8 +89,11 @@ void arithmetic(const RuleContext& c, const Op& op, Value* g) {
             c.adjoints.add(y, b.neg(g));
             break;
         case Opcode::Mul:
-            c.adjoints.add(x, b.mul(g, c.primal(y)));
-            c.adjoints.add(y, b.mul(g, c.primal(x)));
+            // Products are too frequent to guard them where no arm is left unchosen.
+            for (const auto& [to, factor] : {std::pair{x, y}, std::pair{y, x}}) {
+                Value* contribution = b.mul(g, c.primal(factor));
+                c.adjoints.add(to, c.selects ? unless_zero(b, g, contribution) : contribution);
+            }
             break;
         case Opcode::Div:
             c.adjoints.add(x, unless_zero(b, g, b.div(g, c.primal(y))));
@@ -99,7 +102,7 @@ void arithmetic(const RuleContext& c, const Op& op, Value* g) {
         case Opcode::Rem: {  // x - y * trunc(x / y)
             c.adjoints.add(x, g);
             Value* turns = b.math(MathFn::Trunc, b.div(c.primal(x), c.primal(y)));
-            c.adjoints.add(y, b.neg(b.mul(g, turns)));
+            c.adjoints.add(y, unless_zero(b, g, b.neg(b.mul(g, turns))));
             break;
         }
         case Opcode::Neg:

@@ -13,6 +13,8 @@ struct RuleContext {
     ir::Builder& builder;
     Adjoints& adjoints;
     std::function<ir::Value*(const ir::Value*)> primal;
+    // The function chooses between values that are both computed (Select), of which one may be infinite or NaN.
+    bool selects = false;
 };
 
 // Adds to the adjoints of the op's operands what the adjoint `g` of its result gives. False when the op is none of

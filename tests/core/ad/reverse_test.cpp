@@ -398,6 +398,29 @@ TEST(Reverse, AnUnchosenArmContributesZeroNotNaN) {
     EXPECT_EQ(gradients[0], (Numbers{0, 0, 0.25}));
 }
 
+TEST(Reverse, AnInfiniteFactorOfAnUnchosenArmContributesZero) {
+    const Kernel kernel(R"(kernel @k(%x: array<f64, 1>, %y: array<f64, 1>) {
+  %0 = const 0 : f64
+  %1 = const 80 : f64
+  %t = thread.index [0] : i32
+  %xr = at(%x, %t) : ref<f64>
+  %v = load(%xr) : f64
+  %c = lt(%v, %1) : bool
+  %e = math.exp(%v) : f64
+  %p = mul(%e, %v) : f64
+  %w = select(%c, %p, %0) : f64
+  %yr = at(%y, %t) : ref<f64>
+  store(%yr, %w)
+  return
+}
+)");
+    std::vector<Numbers> arrays = {{1000, 0}, {0, 0}};
+    std::vector<Numbers> gradients = {{0, 0}, {1, 1}};
+    kernel.forward(arrays, {}, 2);
+    kernel.backward(arrays, gradients, {}, 2);
+    EXPECT_EQ(gradients[0], (Numbers{0, 1}));
+}
+
 TEST(Reverse, RefusesValuesThatTheKernelOverwrote) {
     const char* in_place = R"(kernel @square(%x: array<f64, 1>) {
   %t = thread.index [0] : i32
