@@ -45,3 +45,9 @@ foreach(linker mold lld)
     break()
   endif()
 endforeach()
+
+# For libraries that are never unloaded and whose threads may run until the process is gone: destructors of static objects,
+# LLVM's above all, would pull the ground from under them. So none is registered.
+add_library(weft_keep_statics INTERFACE)
+target_sources(weft_keep_statics INTERFACE "${PROJECT_SOURCE_DIR}/cmake/keep_statics.cpp")
+target_link_options(weft_keep_statics INTERFACE -Wl,--wrap=__cxa_atexit)

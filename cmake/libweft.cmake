@@ -1,6 +1,6 @@
 # libweft: everything that needs neither Python nor LLVM. Its symbols are visible, since the two other binaries link it.
 
-file(GLOB device_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/device/*.h" "${PROJECT_SOURCE_DIR}/device/*.def")
+file(GLOB device_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/device/*.h")
 weft_embed(device_headers embedded_device_headers ${device_headers})
 
 # The builtins written in the kernel language, parsed by Python while building.
@@ -24,7 +24,7 @@ add_library(weft SHARED ${weft_sources_weft} ${embedded_device_headers} ${embedd
                         "${weft_generated_dir}/version.cpp")
 find_package(Threads REQUIRED)
 target_include_directories(weft PUBLIC "${PROJECT_SOURCE_DIR}/src" "${weft_generated_dir}")
-target_link_libraries(weft PRIVATE weft_compile_options Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(weft PRIVATE weft_compile_options weft_keep_statics Threads::Threads ${CMAKE_DL_LIBS})
 target_compile_features(weft PUBLIC cxx_std_20)
 set_target_properties(weft PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${weft_library_dir}" INSTALL_RPATH "${weft_rpath}")
 if(NOT WEFT_SANITIZE)

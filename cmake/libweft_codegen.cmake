@@ -12,40 +12,33 @@ find_program(DEVICE_CLANG NAMES clang-${WEFT_LLVM_VERSION} HINTS ${llvm_hints} R
 
 # --- the device library as bitcode -----------------------------------------------------------------------------------
 
-find_program(LLVM_LINK NAMES llvm-link-${WEFT_LLVM_VERSION} llvm-link HINTS ${llvm_hints} REQUIRED)
-file(GLOB device_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/device/*.cpp")
+# One translation unit, written here, that includes every header (device_headers: libweft.cmake).
+set(device_text "")
+foreach(header IN LISTS device_headers)
+  get_filename_component(name "${header}" NAME)
+  if(name MATCHES "\\.h$")
+    string(APPEND device_text "#include \"${name}\"\n")
+  endif()
+endforeach()
+set(device_source "${PROJECT_BINARY_DIR}/device/device.cpp")
+file(CONFIGURE OUTPUT "${device_source}" CONTENT "${device_text}" @ONLY)
 set(device_triples x86_64-unknown-linux-gnu nvptx64-nvidia-cuda)
 set(device_flags_nvptx64-nvidia-cuda -march=sm_70)
 set(device_modules "")
-if(device_sources)
-  foreach(triple IN LISTS device_triples)
-    set(parts "")
-    foreach(source IN LISTS device_sources)
-      get_filename_component(name "${source}" NAME_WE)
-      set(part "${PROJECT_BINARY_DIR}/device/${triple}/${name}.bc")
-      # No headers, no runtime and no exceptions: what is not in device/ does not exist on a device.
-      add_custom_command(
-        OUTPUT "${part}"
-        COMMAND "${CMAKE_COMMAND}" -E make_directory "${PROJECT_BINARY_DIR}/device/${triple}"
-        COMMAND "${DEVICE_CLANG}" --target=${triple} ${device_flags_${triple}} -std=c++17 -O2 -ffreestanding -nostdinc -nostdlib
-                -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -Wall -Wextra -Wshadow -Werror
-                "-I${PROJECT_SOURCE_DIR}/device" -MD -MT "${part}" -MF "${part}.d" -emit-llvm -c "${source}" -o "${part}"
-        DEPENDS "${source}"
-        DEPFILE "${part}.d"
-        COMMENT "Compiling device/${name}.cpp for ${triple}"
-        VERBATIM)
-      list(APPEND parts "${part}")
-    endforeach()
-    set(module "${PROJECT_BINARY_DIR}/device/${triple}.bc")
-    add_custom_command(
-      OUTPUT "${module}"
-      COMMAND "${LLVM_LINK}" ${parts} -o "${module}"
-      DEPENDS ${parts}
-      COMMENT "Linking device bitcode for ${triple}"
-      VERBATIM)
-    list(APPEND device_modules "${module}")
-  endforeach()
-endif()
+foreach(triple IN LISTS device_triples)
+  set(module "${PROJECT_BINARY_DIR}/device/${triple}.bc")
+  # No headers, no runtime and no exceptions: what is not in device/ does not exist on a device.
+  add_custom_command(
+    OUTPUT "${module}"
+    COMMAND "${DEVICE_CLANG}" --target=${triple} ${device_flags_${triple}} -std=c++17 -O2 -ffreestanding -nostdinc -nostdlib
+            -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -Wall -Wextra -Wshadow -Werror
+            "-I${PROJECT_SOURCE_DIR}/device" -MD -MT "${module}" -MF "${module}.d" -emit-llvm -c "${device_source}" -o "${module}"
+    DEPENDS "${device_source}" ${device_headers}
+    DEPFILE "${module}.d"
+    COMMENT "Compiling the device library for ${triple}"
+    VERBATIM)
+  list(APPEND device_modules "${module}")
+endforeach()
 weft_embed(device_bitcode embedded_device_bitcode ${device_modules})
 
 # --- LLVM and clang --------------------------------------------------------------------------------------------------
@@ -89,7 +82,7 @@ add_library(weft_codegen SHARED ${weft_sources_weft_codegen} ${embedded_device_b
 target_include_directories(weft_codegen SYSTEM PRIVATE "${llvm_include_dir}")
 target_compile_definitions(weft_codegen PRIVATE WEFT_SNIPPETS=$<BOOL:${WEFT_SNIPPETS}>)
 target_link_libraries(
-  weft_codegen PRIVATE weft weft_compile_options -Wl,--start-group ${clang_libraries} ${llvm_libraries} -Wl,--end-group
+  weft_codegen PRIVATE weft weft_compile_options weft_keep_statics -Wl,--start-group ${clang_libraries} ${llvm_libraries} -Wl,--end-group
                        "${ZLIB_STATIC}" "${ZSTD_STATIC}" ${CMAKE_DL_LIBS})
 target_link_options(weft_codegen PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 if(weft_linker)

@@ -20,6 +20,12 @@ class DeterministicMode(enum.IntEnum):
     GPU_TO_GPU = 2
 
 
+def _settings_changed(_):
+    from warp import _core
+
+    _core.settings_changed()
+
+
 def _set_cache(_):
     from warp import _core
 
@@ -32,14 +38,14 @@ def _set_threads(count):
     _core.set_cpu_threads(int(count))
 
 
-# Read when a kernel is first needed (None), or applied at once (a function).
+# Each is applied at once, by a function.
 EFFECTS = {
-    "mode": None,  # "debug" compiles asserts
-    "optimization_level": None,
-    "max_unroll": None,
-    "enable_backward": None,
-    "lineinfo": None,
-    "cpu_backend": None,  # which code generator: "" is the default, see `python -m warp info`
+    "mode": _settings_changed,  # "debug" compiles asserts
+    "optimization_level": _settings_changed,
+    "max_unroll": _settings_changed,
+    "enable_backward": _settings_changed,
+    "lineinfo": _settings_changed,
+    "cpu_backend": _settings_changed,  # which code generator: "" is the default, see `python -m warp info`
     "kernel_cache_dir": _set_cache,
     "cache_kernels": _set_cache,
     "cpu_threads": _set_threads,  # 0: one a core
@@ -102,9 +108,8 @@ class _Config(_types.ModuleType):
         if wanted is not None and not isinstance(value, wanted):
             raise ValueError(f"warp.config.{name} takes a {wanted.__name__}, found {value!r}")
         super().__setattr__(name, value)
-        apply = EFFECTS.get(name)
-        if apply is not None:
-            apply(value)
+        if name in EFFECTS:
+            EFFECTS[name](value)
 
 
 config = sys.modules[__name__]

@@ -1,5 +1,6 @@
 // The two kinds of error. A UserError is the user's: located, and it says what was written, found and expected.
-// An InternalError is ours: a broken invariant, raised by check(). Nothing in Weft aborts or prints instead.
+// An InternalError is ours: a broken invariant, raised by check(). Nothing in Weft aborts or prints instead,
+// but for one case: out of memory in a kernel's stack (weft_stack_grow), as generated code cannot unwind.
 #pragma once
 
 #include <stdexcept>

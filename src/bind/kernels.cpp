@@ -4,6 +4,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "bind/exports.h"
 #include "bind/objects.h"
@@ -50,19 +52,34 @@ nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
     nb::object object = cls(name, nb::none());
     KernelObject& kernel = nb::cast<KernelObject&>(object);
     kernel.options.backend = backend;
-    kernel.kernel = std::make_unique<runtime::Kernel>(name, made.source, kernel.options);
+    kernel.made.push_back(std::make_unique<runtime::Kernel>(name, made.source, kernel.options));
     return nb::make_tuple(object, made.results);
+}
+
+// How often settings that kernels depend on have changed.
+int& settings_count() {
+    static int count = 0;
+    return count;
 }
 
 }  // namespace
 
 runtime::Kernel& kernel_of(nb::handle object) {
     auto& self = *nb::inst_ptr<KernelObject>(object);
-    if (self.kernel == nullptr) {
-        const nb::object function = object.attr("_definition")();
+    const int settings = settings_count();
+    if (self.kernel != nullptr && self.settings == settings) return *self.kernel;
+    const bool defined = nb::hasattr(object, "_definition");
+    const nb::object function = defined ? object.attr("_definition")() : nb::object();
+    const auto fits = [&](const auto& kernel) { return !defined || kernel->options() == self.options; };
+    const auto found = std::ranges::find_if(self.made, fits);
+    if (found == self.made.end()) {
         const auto& source = nb::cast<const FunctionObject&>(function).source;
-        if (self.kernel == nullptr) self.kernel = std::make_unique<runtime::Kernel>(self.name, source, self.options);
+        self.made.push_back(std::make_unique<runtime::Kernel>(self.name, source, self.options));
+        self.kernel = self.made.back().get();
+    } else {
+        self.kernel = found->get();
     }
+    self.settings = settings;
     return *self.kernel;
 }
 
@@ -76,7 +93,7 @@ void export_kernels(nb::module_& m) {
         .def(
             "__init__",
             [](KernelObject* self, const std::string& name, const nb::object& defaults) {
-                new (self) KernelObject{name, {}, defaults, nullptr};
+                new (self) KernelObject(name, defaults);
             },
             nb::arg("name"), nb::arg("defaults").none())
         .def(
@@ -163,6 +180,7 @@ void export_kernels(nb::module_& m) {
             "(read, written) for the arrays of each parameter.");
     m.def("make_map_kernel", &make_map_kernel, nb::arg("callee"), nb::arg("name"), nb::arg("ndim"), nb::arg("operands"),
           nb::arg("cls"), nb::arg("backend") = "");
+    m.def("settings_changed", [] { ++settings_count(); }, "Kernels read their settings again.");
     m.def("dump_kinds", [](const std::string& name) {
         std::vector<std::string> kinds = {"source-ir", "ir"};
         for (const std::string& kind : codegen::backend(name).open().dump_kinds()) kinds.push_back(kind);

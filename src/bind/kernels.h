@@ -1,20 +1,28 @@
-// _core.Kernel, the base of the package's Kernel. Its source is read when it is first needed.
+// _core.Kernel, the base of the package's Kernel. Its source is read when it is first needed; when a setting changes,
+// the settings are read again, and there is a kernel for each set of them.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/kernel.h"
 
 namespace weft::bind {
 
 struct KernelObject {
+    KernelObject(std::string name, nanobind::object defaults) : name(std::move(name)), defaults(std::move(defaults)) {}
+    KernelObject(const KernelObject&) = delete;
+    KernelObject& operator=(const KernelObject&) = delete;
+
     std::string name;
     runtime::KernelOptions options;
-    nanobind::object defaults;  // a tuple for the last parameters, or None
-    std::unique_ptr<runtime::Kernel> kernel;
+    nanobind::object defaults;          // a tuple for the last parameters, or None
+    runtime::Kernel* kernel = nullptr;  // the one of `made` that belongs to the settings of now
+    int settings = 0;                   // what settings_count() was then
+    std::vector<std::unique_ptr<runtime::Kernel>> made;
 };
 
 // The runtime's kernel of a _core.Kernel, read from its source if that has not been done; needs the GIL.

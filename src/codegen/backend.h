@@ -53,16 +53,16 @@ std::vector<int64_t> parameter_offsets(const ir::Function& kernel);
 class Backend {
   public:
     virtual ~Backend() = default;
-    virtual std::string name() const = 0;
     // Human-readable code before the last step ("llvm", "asm", "cxx"): what `python -m warp dump` shows.
     virtual std::vector<std::string> dump_kinds() const = 0;
+    // `kind` is one of dump_kinds(). The text names every kernel's entry_symbol, whatever the kind.
     virtual std::string dump(const ir::Module& module, const Options& options, const std::string& kind) = 0;
     virtual Image compile(const ir::Module& module, const Options& options, std::vector<StageTime>* times) = 0;
 };
 
 struct BackendInfo {
     std::string name;
-    // What of machine and compiler the image depends on; known without loading the compiler.
+    // What of machine and compiler the image depends on, besides `name`; known without loading the compiler.
     std::string (*target_key)();
     Backend& (*open)();  // loads the compiler on first use; throws UserError (Unsupported) when it cannot
 };

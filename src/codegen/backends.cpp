@@ -17,8 +17,7 @@ std::string codegen_library() {
 
 // The libraries of one process do not change.
 std::string llvm_cpu_key() {
-    static const std::string key =
-        "llvm-cpu " + build_id(codegen_library()) + " " + build_id(library_path()) + " " + cpu_key();
+    static const std::string key = build_id(codegen_library()) + " " + build_id(library_path()) + " " + cpu_key();
     return key;
 }
 

@@ -1,7 +1,9 @@
 #include "codegen/compile.h"
 
+#include <algorithm>
 #include <chrono>
 
+#include "base/error.h"
 #include "ir/builder.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -34,11 +36,14 @@ std::unique_ptr<ir::Module> copy(const ir::Module& module) {
 std::unique_ptr<ir::Module> prepare(const ir::Module& module) {
     ir::verify(module);
     auto out = copy(module);
-    opt::unchanged_values(*out);
-    opt::dead_code(*out);
+    const auto pass = [&](void (*work)(ir::Module&)) {
+        work(*out);
 #ifndef NDEBUG
-    ir::verify(*out);
+        ir::verify(*out);
 #endif
+    };
+    pass(opt::unchanged_values);
+    pass(opt::dead_code);
     return out;
 }
 
@@ -53,6 +58,9 @@ Image compile(const ir::Module& module, Backend& backend, const Options& options
 }
 
 std::string dump(const ir::Module& module, Backend& backend, const Options& options, const std::string& kind) {
+    const auto kinds = backend.dump_kinds();
+    const bool known = kind == "ir" || std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+    WEFT_CHECK(known, "no dump of kind " + kind);
     const auto prepared = prepare(module);
     return kind == "ir" ? ir::print(*prepared) : backend.dump(*prepared, options, kind);
 }

@@ -18,9 +18,9 @@ std::set<std::string, std::less<>> all_symbols() {
 #define SYMBOL(name, result, parameters) names.insert(#name);
 #include "codegen/host_symbols.def"
 #undef SYMBOL
-#define MATH(Name, mnemonic, operands) \
-    names.insert(mnemonic);            \
-    names.insert(mnemonic "f");
+#define MATH(Name, name, operands, exact) \
+    names.insert(#name);                  \
+    names.insert(#name "f");
 #include "ir/math.def"
 #undef MATH
     return names;

@@ -23,10 +23,15 @@ enum class Opcode : uint8_t {
 };
 
 enum class MathFn : uint8_t {
-#define MATH(Name, mnemonic, operands) Name,
+#define MATH(Name, name, operands, exact) Name,
 #include "ir/math.def"
 #undef MATH
 };
+inline constexpr int kMathFnCount = 0
+#define MATH(Name, name, operands, exact) +1
+#include "ir/math.def"
+#undef MATH
+    ;
 
 enum class AtomicKind : uint8_t { Add, Sub, Min, Max, And, Or, Xor, Exchange };
 inline constexpr int kAtomicKindCount = 8;
@@ -40,6 +45,7 @@ bool reads_memory(Opcode code);
 bool writes_memory(Opcode code);
 std::string_view mnemonic(MathFn fn);
 int operand_count(MathFn fn);
+bool is_exact(MathFn fn);
 std::string_view mnemonic(AtomicKind kind);
 
 struct Op;
@@ -77,6 +83,11 @@ struct Region {
 
     Op* terminator() const { return ops.back(); }
 };
+
+// A For has begin, end and step before its carried values, and the index before the carried arguments of its body.
+inline bool is_loop(const Op& op) { return op.code == Opcode::For || op.code == Opcode::While; }
+inline size_t first_carried(const Op& loop) { return loop.code == Opcode::For ? 3 : 0; }
+inline size_t first_argument(const Op& loop) { return loop.code == Opcode::For ? 1 : 0; }
 
 enum class FunctionKind : uint8_t { Kernel, Function };
 

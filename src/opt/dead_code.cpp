@@ -11,11 +11,6 @@ namespace {
 
 using namespace ir;
 
-bool is_loop(const Op& op) { return op.code == Opcode::For || op.code == Opcode::While; }
-// For: begin, end and step come before the carried values.
-size_t first_carried(const Op& loop) { return loop.code == Opcode::For ? 3 : 0; }
-size_t first_argument(const Op& loop) { return loop.code == Opcode::For ? 1 : 0; }
-
 class DeadCode {
   public:
     DeadCode(const Module& module, Function& function) : module_(module), function_(function) {}

@@ -10,10 +10,6 @@ namespace {
 
 using namespace ir;
 
-bool is_loop(const Op& op) { return op.code == Opcode::For || op.code == Opcode::While; }
-size_t first_carried(const Op& loop) { return loop.code == Opcode::For ? 3 : 0; }
-size_t first_argument(const Op& loop) { return loop.code == Opcode::For ? 1 : 0; }
-
 class UnchangedValues {
   public:
     bool run(Function& function) {

@@ -1,13 +1,12 @@
 // One mutex a service guards its queue and the states of its jobs; compiles run outside it. A fork waits until no
-// compile runs, so that the child finds every lock of the compilers free.
+// compile runs, so that the child finds every lock of the compilers free. The end of the process waits for nobody: what
+// compiles use is never destroyed (weft_keep_statics in cmake/compiler.cmake).
 #include "runtime/compiler.h"
 
 #include <pthread.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -122,7 +121,6 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
             ++running;
             lock.unlock();
             job->run();
-            register_exit_hook();
             lock.lock();
             --running;
             finish(*job);
@@ -191,13 +189,11 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
             }
         }
     }
-
-    static void register_exit_hook();
 };
 
 namespace {
 
-// Every service, for forks and for the end of the process. Never destroyed.
+// Every service, for forks. Never destroyed.
 struct Services {
     std::mutex mutex;
     std::set<Compiler::Service*> all;
@@ -209,15 +205,6 @@ struct Services {
             return out;
         }();
         return *services;
-    }
-
-    static void shut_down() {
-        std::vector<std::shared_ptr<Compiler::Service>> services;
-        {
-            const std::lock_guard lock(instance().mutex);
-            for (auto* service : instance().all) services.push_back(service->shared_from_this());
-        }
-        for (const auto& service : services) service->shutdown();
     }
 
   private:
@@ -257,14 +244,6 @@ struct Services {
 
 }  // namespace
 
-// Exit handlers and destructors of static objects run in reverse order of their registration. The first compiles make
-// static objects of the compilers, so the hook is registered once more after each of them: it then runs first.
-void Compiler::Service::register_exit_hook() {
-    constexpr int kFirst = 8;
-    static std::atomic<int> count = 0;
-    if (count.fetch_add(1) < kFirst) std::atexit(Services::shut_down);
-}
-
 // --- handles ---------------------------------------------------------------------------------------------------------
 
 LoadedKernel::LoadedKernel(std::shared_ptr<CompileJob> job, std::string kernel)
@@ -301,7 +280,6 @@ Compiler::Compiler(std::shared_ptr<DiskCache> cache, int threads) : service_(std
     Services& services = Services::instance();
     const std::lock_guard lock(services.mutex);
     services.all.insert(service_.get());
-    Service::register_exit_hook();
 }
 
 Compiler::~Compiler() {
@@ -322,7 +300,7 @@ std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module
     WEFT_CHECK(function != nullptr && function->kind == ir::FunctionKind::Kernel,
                "no kernel " + kernel + " in the module");
     Hasher hasher;
-    hasher.add_field(kFormat).add_field(info.target_key()).add_field(options.key());
+    hasher.add_field(kFormat).add_field(info.name).add_field(info.target_key()).add_field(options.key());
     hasher.add_field(ir::print(*module, {.names = false, .locations = false}));
     const std::string key = hasher.hex();
 

@@ -54,8 +54,7 @@ class Compiler {
                                           const std::string& backend = {}, const codegen::Options& options = {});
     // Blocks until nothing is queued or running.
     void wait_idle();
-    // Fails what has not begun and waits for what has; later requests fail. For the interpreter's exit hook: it must
-    // run before destructors of static objects do.
+    // Fails what has not begun and waits for what has; later requests fail. For the interpreter's exit hook.
     void shutdown();
     DiskCache* cache() const;
 

@@ -25,6 +25,7 @@ struct KernelOptions {
     bool assertions = false;
     std::string backend;  // "": the device's
     codegen::Options codegen;
+    bool operator==(const KernelOptions&) const = default;
 };
 
 struct Parameter {

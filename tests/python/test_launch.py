@@ -374,3 +374,22 @@ def test_a_postponed_annotation_works():
     o = wp.zeros(2, dtype=float)
     wp.launch(postponed, dim=2, inputs=[o, 2.0])
     assert o.numpy().tolist() == [2.0, 2.0]
+
+
+def test_a_backend_that_fails_can_be_changed(monkeypatch):
+    @wp.kernel
+    def fill(o: wp.array(dtype=int)):
+        o[wp.tid()] = 7
+
+    o = wp.zeros(2, dtype=int)
+    before = wp.config.cpu_backend
+    monkeypatch.setenv("WEFT_CXX", "/nowhere/c++")
+    try:
+        wp.config.cpu_backend = "cxx"
+        with pytest.raises(Exception, match="no C\\+\\+ compiler"):
+            wp.launch(fill, dim=2, inputs=[o])
+    finally:
+        wp.config.cpu_backend = "llvm" if before in ("", "llvm") else before
+    wp.launch(fill, dim=2, inputs=[o])
+    wp.config.cpu_backend = before
+    assert o.numpy().tolist() == [7, 7]

@@ -239,62 +239,7 @@ class FunctionPrinter {
 
     // --- ops ---
 
-    void elementwise(const ir::Op& op) {
-        const ir::Type t = op.result()->type;
-        const ir::Scalar s = t.element();
-        const bool half = s == ir::Scalar::F16 || s == ir::Scalar::BF16;
-        // C++ computes on what is at least an int: shorter types go through functions that come back to them.
-        const bool plain = ir::scalar_bits(s) >= 32 && !half;
-        const bool uniform = t.is_uniform();
-        const auto operands = uses(op.operands);
-        const auto infix = [&](const char* sign) { define(op, operands[0] + " " + sign + " " + operands[1], false); };
-        const auto function = [&](const std::string& f) {
-            define(op, "weft::" + f + "(" + join(operands) + ")", true);
-        };
-        switch (op.code) {
-            case Opcode::Add:
-                return plain || uniform ? infix("+") : function("add");
-            case Opcode::Sub:
-                return plain || uniform ? infix("-") : function("sub");
-            case Opcode::Mul:
-                return plain || uniform ? infix("*") : function("mul");
-            case Opcode::Div:
-                return (plain && ir::is_float(s)) || uniform ? infix("/") : function("div");
-            case Opcode::FloorDiv:
-                return function("floordiv");
-            case Opcode::Rem:
-                return function("rem");
-            case Opcode::Neg:
-                return plain || uniform ? define(op, "-" + operands[0], false) : function("neg");
-            case Opcode::Abs:
-                return function("abs");
-            case Opcode::Min:
-                return function("min");
-            case Opcode::Max:
-                return function("max");
-            case Opcode::Math:
-                return function(std::string(ir::mnemonic(op.math())));
-            case Opcode::And:
-                return plain && !uniform ? infix("&") : function("bit_and");
-            case Opcode::Or:
-                return plain && !uniform ? infix("|") : function("bit_or");
-            case Opcode::Xor:
-                return plain && !uniform ? infix("^") : function("bit_xor");
-            case Opcode::Not:
-                if (t.is_bool()) return define(op, "!" + operands[0], false);
-                return plain && !uniform ? define(op, "~" + operands[0], false) : function("bit_not");
-            case Opcode::Shl:
-                return function("shl");
-            case Opcode::Shr:
-                return function("shr");
-            default:
-                break;
-        }
-        WEFT_CHECK(false, "elementwise op " + std::string(ir::mnemonic(op.code)) + " is not printed");
-    }
-
     void op(const ir::Op& op) {
-        if (ir::is_elementwise(op.code)) return elementwise(op);
         const auto operand = [&](size_t i) -> const std::string& { return use(op.operands.at(i)); };
         const auto operand_type = [&](size_t i) { return op.operands.at(i)->type; };
         const auto result_type = [&] { return op.result()->type; };
@@ -303,6 +248,10 @@ class FunctionPrinter {
         const auto call = [&](const std::string& f) {
             define(op, "weft::" + f + "(" + join(uses(op.operands)) + ")", true);
         };
+        // C++ computes on what is at least an int: shorter types go through functions that come back to them.
+        const bool uniform = !op.results.empty() && result_type().is_uniform();
+        const bool plain =
+            !op.results.empty() && result_type().is_scalar() && ir::scalar_bits(result_type().element()) >= 32;
         switch (op.code) {
             case Opcode::Const:
                 return define(op, literal(result_type().element(), static_cast<uint64_t>(op.ints.at(0))), true);
@@ -310,6 +259,41 @@ class FunctionPrinter {
                 return define(
                     op, result_type().is_scalar() ? literal(result_type().element(), 0) : type(result_type()) + "{}",
                     true);
+            case Opcode::Add:
+                return plain || uniform ? infix("+") : call("add");
+            case Opcode::Sub:
+                return plain || uniform ? infix("-") : call("sub");
+            case Opcode::Mul:
+                return plain || uniform ? infix("*") : call("mul");
+            case Opcode::Div:
+                return (plain && result_type().is_float()) || uniform ? infix("/") : call("div");
+            case Opcode::FloorDiv:
+                return call("floordiv");
+            case Opcode::Rem:
+                return call("rem");
+            case Opcode::Neg:
+                return plain || uniform ? define(op, "-" + operand(0), false) : call("neg");
+            case Opcode::Abs:
+                return call("abs");
+            case Opcode::Min:
+                return call("min");
+            case Opcode::Max:
+                return call("max");
+            case Opcode::Math:
+                return call(std::string(ir::mnemonic(op.math())));
+            case Opcode::And:
+                return plain ? infix("&") : call("bit_and");
+            case Opcode::Or:
+                return plain ? infix("|") : call("bit_or");
+            case Opcode::Xor:
+                return plain ? infix("^") : call("bit_xor");
+            case Opcode::Not:
+                if (result_type().is_bool()) return define(op, "!" + operand(0), false);
+                return plain ? define(op, "~" + operand(0), false) : call("bit_not");
+            case Opcode::Shl:
+                return call("shl");
+            case Opcode::Shr:
+                return call("shr");
             case Opcode::Eq:
                 return infix("==");
             case Opcode::Ne:
@@ -423,10 +407,8 @@ class FunctionPrinter {
                 return line("__builtin_unreachable();");
             case Opcode::Condition:
                 return;
-            default:
-                break;
         }
-        WEFT_CHECK(false, "op " + std::string(ir::mnemonic(op.code)) + " is not printed");
+        WEFT_CHECK(false, "unknown op");
     }
 
     void call_op(const ir::Op& op) {

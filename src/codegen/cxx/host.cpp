@@ -112,7 +112,7 @@ std::string program(const ir::Module& module) {
     if (calls_device_library(module)) {
         text += "\n";
         for (const auto& [name, contents] : embedded::device_headers()) {
-            if (name.ends_with(".h")) text += "#include \"" + std::string(name) + "\"\n";
+            text += "#include \"" + std::string(name) + "\"\n";
         }
     }
     return text + "\n" + emit(module);
@@ -120,13 +120,9 @@ std::string program(const ir::Module& module) {
 
 class HostBackend final : public Backend {
   public:
-    std::string name() const override { return "cxx-host"; }
     std::vector<std::string> dump_kinds() const override { return {"cxx"}; }
 
-    std::string dump(const ir::Module& module, const Options&, const std::string& kind) override {
-        WEFT_CHECK(kind == "cxx", "cxx-host has no dump of kind " + kind);
-        return emit(module);
-    }
+    std::string dump(const ir::Module& module, const Options&, const std::string&) override { return emit(module); }
 
     Image compile(const ir::Module& module, const Options& options, std::vector<StageTime>* times) override {
         auto start = std::chrono::steady_clock::now();
@@ -181,10 +177,10 @@ class HostBackend final : public Backend {
 
 std::string host_key() {
     const std::string path = find_compiler();
-    if (path.empty()) return "cxx-host none";
+    if (path.empty()) return "none";
     std::error_code ignored;
     const std::string file = std::filesystem::canonical(path, ignored).string();
-    return "cxx-host " + file + " " + build_id(file) + " " + build_id(library_path());
+    return file + " " + build_id(file) + " " + build_id(library_path());
 }
 
 Backend& open_host() {

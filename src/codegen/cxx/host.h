@@ -7,7 +7,7 @@
 
 namespace weft::codegen::cxx {
 
-// Which compiler it would use: path, size, time of change. "none" without one.
+// Which compiler it would use: path and build id. "none" without one.
 std::string host_key();
 // Throws UserError (Unsupported) when there is no compiler.
 Backend& open_host();

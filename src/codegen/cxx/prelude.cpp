@@ -11,7 +11,7 @@ using int8_t = __INT8_TYPE__; using int16_t = __INT16_TYPE__; using int32_t = __
 using uint8_t = __UINT8_TYPE__; using uint16_t = __UINT16_TYPE__; using uint32_t = __UINT32_TYPE__; using uint64_t = __UINT64_TYPE__;
 )cxx";
 
-constexpr std::string_view kPrelude = R"cxx(
+constexpr std::string_view kPreludeBeforeMaths = R"cxx(
 namespace weft {
 
 // --- numbers ---
@@ -166,7 +166,7 @@ template <class T> using transform = vec<T, 7>;
     inline float16 name(float16 x, float16 y) { return round_to<float16>(::name##f(x, y)); } \
     inline bfloat16 name(bfloat16 x, bfloat16 y) { return round_to<bfloat16>(::name##f(x, y)); } \
     WEFT_BY_PART_2(name)
-#define WEFT_MATH_EXACT(name) \
+#define WEFT_MATH_EXACT_1(name) \
     inline float name(float x) { return __builtin_##name##f(x); } \
     inline double name(double x) { return __builtin_##name(x); } \
     inline float16 name(float16 x) { return round_to<float16>(__builtin_##name##f(x)); } \
@@ -176,11 +176,10 @@ WEFT_BY_PART_2(add) WEFT_BY_PART_2(sub) WEFT_BY_PART_2(mul) WEFT_BY_PART_2(div) 
 WEFT_BY_PART_2(min) WEFT_BY_PART_2(max) WEFT_BY_PART_2(shl) WEFT_BY_PART_2(shr)
 WEFT_BY_PART_2(bit_and) WEFT_BY_PART_2(bit_or) WEFT_BY_PART_2(bit_xor)
 WEFT_BY_PART_1(neg) WEFT_BY_PART_1(abs) WEFT_BY_PART_1(bit_not)
-WEFT_MATH_EXACT(sqrt) WEFT_MATH_EXACT(floor) WEFT_MATH_EXACT(ceil) WEFT_MATH_EXACT(trunc) WEFT_MATH_EXACT(round) WEFT_MATH_EXACT(rint)
-WEFT_MATH_1(cbrt) WEFT_MATH_1(sin) WEFT_MATH_1(cos) WEFT_MATH_1(tan) WEFT_MATH_1(asin) WEFT_MATH_1(acos) WEFT_MATH_1(atan)
-WEFT_MATH_1(sinh) WEFT_MATH_1(cosh) WEFT_MATH_1(tanh) WEFT_MATH_1(exp) WEFT_MATH_1(log) WEFT_MATH_1(log2) WEFT_MATH_1(log10)
-WEFT_MATH_1(erf) WEFT_MATH_1(erfc) WEFT_MATH_2(atan2) WEFT_MATH_2(pow)
+)cxx";
 
+// Between the two: the lines of maths(), WEFT_MATH_1(sin) and so on.
+constexpr std::string_view kPreludeAfterMaths = R"cxx(
 template <class T, int N> inline vec<T, N> operator+(const vec<T, N>& a, const vec<T, N>& b) { return add(a, b); }
 template <class T, int N> inline vec<T, N> operator-(const vec<T, N>& a, const vec<T, N>& b) { return sub(a, b); }
 template <class T, int N> inline vec<T, N> operator*(const vec<T, N>& a, const vec<T, N>& b) { return mul(a, b); }
@@ -322,6 +321,15 @@ template <class T> struct range {
 )cxx";
 
 std::string maths() {
+    std::string out;
+#define MATH(Name, name, operands, exact) \
+    out += std::string("WEFT_MATH_") + (exact ? "EXACT_" : "") + #operands "(" #name ")\n";
+#include "ir/math.def"
+#undef MATH
+    return out;
+}
+
+std::string c_maths() {
     std::string out = "extern \"C\" {\n";
     const auto declare = [&](std::string_view name, int operands) {
         for (const bool is_double : {false, true}) {
@@ -330,7 +338,7 @@ std::string maths() {
                    (operands == 2 ? ", " + type : "") + ");\n";
         }
     };
-#define MATH(Name, mnemonic, operands) declare(mnemonic, operands);
+#define MATH(Name, name, operands, exact) declare(#name, operands);
 #include "ir/math.def"
 #undef MATH
     declare("fmod", 2);
@@ -354,6 +362,9 @@ std::string host_functions() {
 
 }  // namespace
 
-std::string host_prelude() { return std::string(kTypes) + maths() + host_functions() + std::string(kPrelude); }
+std::string host_prelude() {
+    return std::string(kTypes) + c_maths() + host_functions() + std::string(kPreludeBeforeMaths) + maths() +
+           std::string(kPreludeAfterMaths);
+}
 
 }  // namespace weft::codegen::cxx

@@ -39,16 +39,13 @@ std::string printed(const llvm::Module& module) {
 
 class CpuBackend final : public Backend {
   public:
-    std::string name() const override { return "llvm-cpu"; }
     std::vector<std::string> dump_kinds() const override { return {"llvm", "llvm-optimized", "asm"}; }
 
     std::string dump(const ir::Module& module, const Options& options, const std::string& kind) override {
         Work work(module, options, nullptr, true);
         if (kind == "llvm") return printed(*work.llvm);
         work.optimize(options);
-        if (kind == "llvm-optimized") return printed(*work.llvm);
-        WEFT_CHECK(kind == "asm", "llvm-cpu has no dump of kind " + kind);
-        return work.target.emit(*work.llvm, true);
+        return kind == "llvm-optimized" ? printed(*work.llvm) : work.target.emit(*work.llvm, true);
     }
 
     Image compile(const ir::Module& module, const Options& options, std::vector<StageTime>* times) override {

@@ -163,42 +163,7 @@ void FunctionEmitter::body(Join& exit) {
 }
 
 void FunctionEmitter::region(const ir::Region& region) {
-    for (const ir::Op* op : region.ops) {
-        if (ir::is_terminator(op->code)) {
-            terminator(*op);
-        } else {
-            this->op(*op);
-        }
-    }
-}
-
-void FunctionEmitter::terminator(const ir::Op& op) {
-    switch (op.code) {
-        case Opcode::Yield: {
-            // Of an If to its join, of a loop's body to the next turn.
-            const ir::Op* parent = op.parent->parent;
-            WEFT_CHECK(parent != nullptr, "yield at the end of a function");
-            jump(parent->code == Opcode::If ? *if_join_ : *loops_.back().next, flatten(op.operands));
-            return;
-        }
-        case Opcode::Break:
-            jump(*loops_.back().exit, flatten(op.operands));
-            return;
-        case Opcode::Continue:
-            jump(*loops_.back().next, flatten(op.operands));
-            return;
-        case Opcode::Return:
-            jump(*exit_, flatten(op.operands));
-            return;
-        case Opcode::Unreachable:
-            builder_.CreateUnreachable();
-            return;
-        case Opcode::Condition:
-            return;  // while_op reads its operand
-        default:
-            break;
-    }
-    WEFT_CHECK(false, "unknown terminator");
+    for (const ir::Op* op : region.ops) this->op(*op);
 }
 
 namespace {
@@ -400,7 +365,6 @@ void FunctionEmitter::elementwise(const ir::Op& op) {
 }
 
 void FunctionEmitter::op(const ir::Op& op) {
-    if (ir::is_elementwise(op.code)) return elementwise(op);
     const auto operand = [&](size_t i) -> const Scalars& { return value(op.operands.at(i)); };
     const auto operand_type = [&](size_t i) { return op.operands.at(i)->type; };
     switch (op.code) {
@@ -413,6 +377,24 @@ void FunctionEmitter::op(const ir::Op& op) {
             }
             return define(op, std::move(out));
         }
+        case Opcode::Add:
+        case Opcode::Sub:
+        case Opcode::Mul:
+        case Opcode::Div:
+        case Opcode::FloorDiv:
+        case Opcode::Rem:
+        case Opcode::Neg:
+        case Opcode::Abs:
+        case Opcode::Min:
+        case Opcode::Max:
+        case Opcode::Math:
+        case Opcode::And:
+        case Opcode::Or:
+        case Opcode::Xor:
+        case Opcode::Not:
+        case Opcode::Shl:
+        case Opcode::Shr:
+            return elementwise(op);
         case Opcode::Eq:
         case Opcode::Ne:
         case Opcode::Lt:
@@ -544,10 +526,29 @@ void FunctionEmitter::op(const ir::Op& op) {
             return for_op(op);
         case Opcode::While:
             return while_op(op);
-        default:
-            break;
+        case Opcode::Yield: {
+            // Of an If to its join, of a loop's body to the next turn.
+            const ir::Op* parent = op.parent->parent;
+            WEFT_CHECK(parent != nullptr, "yield at the end of a function");
+            jump(parent->code == Opcode::If ? *if_join_ : *loops_.back().next, flatten(op.operands));
+            return;
+        }
+        case Opcode::Break:
+            jump(*loops_.back().exit, flatten(op.operands));
+            return;
+        case Opcode::Continue:
+            jump(*loops_.back().next, flatten(op.operands));
+            return;
+        case Opcode::Return:
+            jump(*exit_, flatten(op.operands));
+            return;
+        case Opcode::Unreachable:
+            builder_.CreateUnreachable();
+            return;
+        case Opcode::Condition:
+            return;  // while_op reads its operand
     }
-    WEFT_CHECK(false, "op " + std::string(ir::mnemonic(op.code)) + " is not emitted");
+    WEFT_CHECK(false, "unknown op");
 }
 
 // --- calls -----------------------------------------------------------------------------------------------------------

@@ -71,7 +71,6 @@ class FunctionEmitter {
 
     void region(const ir::Region& region);
     void op(const ir::Op& op);
-    void terminator(const ir::Op& op);
     void if_op(const ir::Op& op);
     void for_op(const ir::Op& op);
     void while_op(const ir::Op& op);

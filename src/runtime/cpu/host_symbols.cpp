@@ -42,21 +42,23 @@ void add_maths(Table& table) {
     using F2 = float (*)(float, float);
     using D1 = double (*)(double);
     using D2 = double (*)(double, double);
-#define ONE(name)                                           \
+#define ADD_1(name)                                         \
     table[#name "f"] = address(static_cast<F1>(::name##f)); \
-    table[#name] = address(static_cast<D1>(::name));
-#define TWO(name)                                           \
+    table[#name] = address(static_cast<D1>(::name))
+#define ADD_2(name)                                         \
     table[#name "f"] = address(static_cast<F2>(::name##f)); \
-    table[#name] = address(static_cast<D2>(::name));
-    // clang-format off
-    ONE(sqrt) ONE(cbrt) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh)
-    ONE(exp) ONE(log) ONE(log2) ONE(log10) ONE(erf) ONE(erfc)
-    ONE(floor) ONE(ceil) ONE(trunc) ONE(round) ONE(rint) ONE(nearbyint)
-    TWO(atan2) TWO(pow) TWO(fmod) TWO(fmin) TWO(fmax)
-    // clang-format on
-#undef ONE
-#undef TWO
-                table["fmaf"] = address(static_cast<float (*)(float, float, float)>(::fmaf));
+    table[#name] = address(static_cast<D2>(::name))
+#define MATH(Name, name, operands, exact) ADD_##operands(name);
+#include "ir/math.def"
+#undef MATH
+    // What compilers call on their own (codegen/symbols.h).
+    ADD_1(nearbyint);
+    ADD_2(fmod);
+    ADD_2(fmin);
+    ADD_2(fmax);
+#undef ADD_1
+#undef ADD_2
+    table["fmaf"] = address(static_cast<float (*)(float, float, float)>(::fmaf));
     table["fma"] = address(static_cast<double (*)(double, double, double)>(::fma));
     table["memcpy"] = address(static_cast<void* (*)(void*, const void*, size_t)>(::memcpy));
     table["memmove"] = address(static_cast<void* (*)(void*, const void*, size_t)>(::memmove));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -88,15 +89,19 @@ class Kernel {
     codegen::KernelEntry entry_ = nullptr;
 };
 
-// Every way in which code is made: a test of this class runs for each.
+// Every way in which code is made: a test of this class runs for each. The default backend also without optimisation.
 class EveryBackend : public ::testing::TestWithParam<Config> {};
 
 inline std::vector<Config> every_backend() {
-    return {{"llvm-cpu", 2, true}, {"llvm-cpu", 0, true}, {"cxx-host", 2, true}};
+    std::vector<Config> out = {{codegen::backends().front().name, 0, true}};
+    for (const codegen::BackendInfo& info : codegen::backends()) out.push_back({info.name, 2, true});
+    return out;
 }
 
 inline std::string config_name(const ::testing::TestParamInfo<Config>& info) {
-    return (info.param.backend == "llvm-cpu" ? "Llvm" : "Cxx") + std::to_string(info.param.optimize);
+    std::string out = info.param.backend + std::to_string(info.param.optimize);
+    std::replace(out.begin(), out.end(), '-', '_');
+    return out;
 }
 
 }  // namespace weft::testing
