@@ -42,6 +42,13 @@ struct StageTime {
 struct LaunchShape {
     int64_t dims[8] = {1, 1, 1, 1, 1, 1, 1, 1};  // extents; an item's linear index is row-major over them
     int32_t ndim = 1;
+    uint32_t exclusive = 0;  // bits of Exclusive
+};
+
+// Which atomics no other thread can come between: they may be plain reads and writes.
+enum Exclusive : uint32_t {
+    kOneThread = 1,    // all: one thread runs the launch
+    kOwnElements = 2,  // those marked opt::kOwnElement
 };
 using KernelEntry = void (*)(const void* arguments, const LaunchShape* shape, int64_t begin, int64_t end);
 

@@ -1,7 +1,9 @@
 // The passes on the IR, one file and one free function each. Each leaves a module that verifies.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "ir/ir.h"
 
@@ -27,5 +29,19 @@ void inline_calls(ir::Module& module, ir::Function& function);
 
 // Whether running the function changes anything outside it (stores, atomics, prints, asserts, also in what it calls).
 bool has_effects(const ir::Module& module, const ir::Function& function);
+
+// Marks an Atomic (in Op::text) on an element that belongs to its item, if the launch is as OwnElements wants it.
+inline constexpr const char* kOwnElement = "own";
+
+// An array parameter of which each item touches elements of its own, on three conditions: the extents of all dimensions
+// of the launch but these are 1, the array's strides keep its elements apart, and no array that the kernel writes
+// overlaps it.
+struct OwnElements {
+    int parameter = 0;
+    uint32_t coordinates = 0;  // a bit for each dimension of the launch
+};
+
+// Finds the array parameters whose atomics need not be atomic, and marks these.
+std::vector<OwnElements> own_elements(const ir::Module& module, ir::Function& kernel);
 
 }  // namespace weft::opt

@@ -12,10 +12,11 @@ namespace weft::runtime {
 
 // ---- code of one direction ----
 
-Code::Code(std::shared_ptr<const ir::Module> module, const std::string& kernel, const KernelOptions& options)
-    : module_(std::move(module)) {
-    const ir::Function* function = module_->find(kernel);
+Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const KernelOptions& options) {
+    ir::Function* function = module->find(kernel);
     WEFT_CHECK(function != nullptr, "no kernel " + kernel);
+    own_elements_ = opt::own_elements(*module, *function);
+    module_ = std::move(module);
     const std::vector<int64_t> offsets = codegen::parameter_offsets(*function);
     const std::vector<Access> access = parameter_access(*module_, *function);
     for (size_t i = 0; i < access.size(); ++i) {
@@ -23,6 +24,13 @@ Code::Code(std::shared_ptr<const ir::Module> module, const std::string& kernel, 
         parameters_.push_back({value.name, value.type, offsets[i], access[i]});
     }
     block_bytes_ = offsets.back();
+    for (const auto& reached : module_->functions) {
+        ir::walk(reached->body, [&](const ir::Op& op) {
+            if (op.code != ir::Opcode::Atomic || op.text == opt::kOwnElement) return;
+            const ir::Type type = op.operands[1]->type;
+            shared_atomics_ += type.is_aggregate() ? type.part_count() : 1;
+        });
+    }
     uses_thread_index_ = contains(*module_, *function, ir::Opcode::ThreadIndex);
     has_assertions_ = contains(*module_, *function, ir::Opcode::Assert);
     loaded_ = Runtime::get().compiler().request(module_, kernel, options.backend, options.codegen);
@@ -38,11 +46,10 @@ codegen::KernelEntry Code::wait() {
 
 KernelInstance::KernelInstance(std::string name, std::unique_ptr<ir::Module> module, const KernelOptions& options,
                                double lower_milliseconds)
-    : name_(std::move(name)),
-      options_(options),
-      module_(std::move(module)),
-      forward_(std::make_unique<Code>(module_, name_, options_)),
-      lower_milliseconds_(lower_milliseconds) {
+    : name_(std::move(name)), options_(options), lower_milliseconds_(lower_milliseconds) {
+    std::shared_ptr<ir::Module> shared = std::move(module);
+    forward_ = std::make_unique<Code>(shared, name_, options_);
+    module_ = std::move(shared);
     for (const Parameter& p : forward_->parameters()) {
         may_overwrite_own_inputs_ |= p.access.read && p.access.write && p.type.is_differentiable();
     }

@@ -14,6 +14,7 @@
 #include "codegen/backend.h"
 #include "frontend/lower.h"
 #include "ir/ir.h"
+#include "opt/opt.h"
 #include "runtime/access.h"
 #include "runtime/compiler.h"
 
@@ -38,13 +39,15 @@ struct Parameter {
 // Code for one direction: how arguments are laid out, and the entry once it is compiled.
 class Code {
   public:
-    Code(std::shared_ptr<const ir::Module> module, const std::string& kernel, const KernelOptions& options);
+    Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const KernelOptions& options);
 
     const std::vector<Parameter>& parameters() const { return parameters_; }
     int64_t block_bytes() const { return block_bytes_; }
     bool uses_thread_index() const { return uses_thread_index_; }
     bool has_assertions() const { return has_assertions_; }
     const ir::Module& module() const { return *module_; }
+    // Arrays of which items touch elements of their own, on conditions (opt.h).
+    const std::vector<opt::OwnElements>& own_elements() const { return own_elements_; }
 
     // The entry if it is compiled, else null.
     codegen::KernelEntry ready() const { return entry_.load(std::memory_order_acquire); }
@@ -52,12 +55,17 @@ class Code {
     codegen::KernelEntry wait();
     std::shared_ptr<LoadedKernel> loaded() const { return loaded_; }
 
-    // Nanoseconds an item, measured by launches; 0 while unknown.
+    // Atomics that are not on own elements, in numbers: an item waits for so many locked instructions, at least.
+    int shared_atomics() const { return shared_atomics_; }
+
+    // Nanoseconds an item, measured by launches (without locks, where there are shared atomics); 0 while unknown.
     std::atomic<float> item_cost{0};
 
   private:
     std::shared_ptr<const ir::Module> module_;
     std::vector<Parameter> parameters_;
+    std::vector<opt::OwnElements> own_elements_;
+    int shared_atomics_ = 0;
     int64_t block_bytes_ = 0;
     bool uses_thread_index_ = false;
     bool has_assertions_ = false;

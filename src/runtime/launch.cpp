@@ -1,9 +1,13 @@
 #include "runtime/launch.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
+#include "ir/layout.h"
 #include "runtime/cpu/host_symbols.h"
 #include "runtime/runtime.h"
 
@@ -15,12 +19,105 @@ constexpr int64_t kMaxExtent = int64_t{1} << 31;
 constexpr double kChunkNanoseconds = 20000;
 // Launches of fewer items tell too little about the cost of one.
 constexpr double kMeasuredNanoseconds = 2000;
+// What a locked instruction costs where threads meet, beyond a plain one.
+constexpr double kLockNanoseconds = 15;
 
 int64_t grain_of(const Code& code, int64_t items, int threads) {
     const float cost = code.item_cost.load(std::memory_order_relaxed);
     const int64_t even = std::max<int64_t>(1, items / (int64_t{threads} * 4));
     if (cost <= 0) return std::max<int64_t>(even, 256);
     return std::max(even, static_cast<int64_t>(kChunkNanoseconds / cost) + 1);
+}
+
+constexpr int64_t kTriedItems = 1024;
+
+// Measures the cost of an item while it lives; of no items: nothing.
+class Measured {
+  public:
+    Measured(Code& code, int64_t items, double threads) : code_(code), items_(items), threads_(threads) {}
+    ~Measured() {
+        const double elapsed =
+            static_cast<double>((std::chrono::steady_clock::now() - start_) / std::chrono::nanoseconds(1));
+        if (items_ == 0 || elapsed < kMeasuredNanoseconds) return;
+        const auto cost = static_cast<float>(elapsed * threads_ / static_cast<double>(items_));
+        const float old = code_.item_cost.load(std::memory_order_relaxed);
+        code_.item_cost.store(old <= 0 ? cost : 0.5F * (old + cost), std::memory_order_relaxed);
+    }
+    Measured(const Measured&) = delete;
+    Measured& operator=(const Measured&) = delete;
+
+  private:
+    Code& code_;
+    int64_t items_;
+    double threads_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+bool gains_from_threads(const Code& code, int threads) {
+    if (code.shared_atomics() == 0) return true;
+    const double cost = code.item_cost.load(std::memory_order_relaxed);
+    return cost / threads + kLockNanoseconds * code.shared_atomics() < cost;
+}
+
+// Where an array lies, and how.
+struct Extent {
+    const std::byte* begin = nullptr;
+    const std::byte* end = nullptr;
+
+    bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
+};
+
+// Whether no two indices of the array mean bytes that overlap; `extent` gets all it covers.
+bool elements_apart(const Parameter& parameter, const std::byte* arguments, Extent& extent) {
+    const int ndim = parameter.type.ndim();
+    std::array<int64_t, 1 + 2 * 8> words{};
+    std::memcpy(words.data(), arguments + parameter.offset, static_cast<size_t>(ir::descriptor_size(ndim)));
+    std::array<std::pair<int64_t, int64_t>, 8> dims;  // stride and extent
+    int64_t low = 0;
+    int64_t high = ir::size_of(parameter.type.target());
+    size_t count = 0;
+    const auto* data = reinterpret_cast<const std::byte*>(words[0]);
+    for (int d = 0; d < ndim; ++d) {
+        const int64_t size = words[static_cast<size_t>(1 + d)];
+        const int64_t stride = words[static_cast<size_t>(1 + ndim + d)];
+        if (size == 0 || data == nullptr) return true;
+        if (size == 1) continue;
+        (stride < 0 ? low : high) += stride * (size - 1);
+        dims[count++] = {std::abs(stride), size};
+    }
+    extent = {data + low, data + high};
+    std::sort(dims.begin(), dims.begin() + count);
+    int64_t covered = ir::size_of(parameter.type.target());
+    for (size_t i = 0; i < count; ++i) {
+        if (dims[i].first < covered) return false;
+        covered += dims[i].first * (dims[i].second - 1);
+    }
+    return true;
+}
+
+// Whether the conditions of OwnElements hold for all arrays that have them.
+bool owns_elements(const Code& code, const std::byte* arguments, const codegen::LaunchShape& shape) {
+    if (code.own_elements().empty()) return false;
+    std::array<Extent, 16> extents;
+    const auto& parameters = code.parameters();
+    if (parameters.size() > extents.size()) return false;
+    uint64_t owned = 0;
+    for (const opt::OwnElements& own : code.own_elements()) {
+        for (int d = 0; d < shape.ndim; ++d) {
+            if (shape.dims[d] != 1 && (own.coordinates >> d & 1) == 0) return false;
+        }
+        const auto p = static_cast<size_t>(own.parameter);
+        if (!elements_apart(parameters[p], arguments, extents[p])) return false;
+        owned |= uint64_t{1} << p;
+    }
+    for (size_t p = 0; p < parameters.size(); ++p) {
+        if (!parameters[p].access.write || !parameters[p].type.is(ir::TypeKind::Array)) continue;
+        if ((owned >> p & 1) == 0) elements_apart(parameters[p], arguments, extents[p]);
+        for (size_t q = 0; q < parameters.size(); ++q) {
+            if (q != p && (owned >> q & 1) != 0 && extents[p].overlaps(extents[q])) return false;
+        }
+    }
+    return true;
 }
 
 }  // namespace
@@ -50,28 +147,37 @@ int64_t item_count(const Code& code, const codegen::LaunchShape& shape) {
     return items;
 }
 
-void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape) {
+void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& wanted) {
+    codegen::LaunchShape shape = wanted;
     const int64_t items = item_count(code, shape);
     codegen::KernelEntry entry = code.ready();
     if (entry == nullptr) entry = code.wait();
     if (items == 0) return;
 
+    const bool shared_atomics = code.shared_atomics() > 0;
+    const auto alone = [&](int64_t begin, int64_t end) {
+        shape.exclusive = codegen::kOneThread | codegen::kOwnElements;
+        Measured measured(code, end - begin, 1);
+        entry(arguments, &shape, begin, end);
+    };
     ThreadPool& pool = Runtime::get().pool();
     const int threads = pool.threads();
-    const int64_t grain = threads == 1 ? items : grain_of(code, items, threads);
-    const auto start = std::chrono::steady_clock::now();
-    if (grain >= items) {
-        entry(arguments, &shape, 0, items);
-    } else {
-        pool.parallel_for(items, grain, [&](int64_t begin, int64_t end) { entry(arguments, &shape, begin, end); });
+    int64_t done = 0;
+    // Whether locks eat what threads gain depends on the cost of an item: tried on some of them first.
+    if (threads > 1 && shared_atomics && code.item_cost.load(std::memory_order_relaxed) <= 0) {
+        done = std::min<int64_t>(items, std::max<int64_t>(kTriedItems, items / 64));
+        alone(0, done);
     }
-    const double elapsed =
-        static_cast<double>((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));
-    if (elapsed >= kMeasuredNanoseconds) {
-        const double busy = grain >= items ? 1 : std::min<double>(threads, static_cast<double>(items) / grain);
-        const auto cost = static_cast<float>(elapsed * busy / static_cast<double>(items));
-        const float old = code.item_cost.load(std::memory_order_relaxed);
-        code.item_cost.store(old <= 0 ? cost : 0.5F * (old + cost), std::memory_order_relaxed);
+    const int64_t grain = threads == 1 || !gains_from_threads(code, threads) ? items : grain_of(code, items, threads);
+    if (done < items && grain >= items - done) {
+        alone(done, items);
+    } else if (done < items) {
+        shape.exclusive = owns_elements(code, arguments, shape) ? codegen::kOwnElements : 0U;
+        const int64_t left = items - done;
+        const double busy = std::min<double>(threads, static_cast<double>(left) / static_cast<double>(grain));
+        const Measured measured(code, shared_atomics ? 0 : left, busy);
+        pool.parallel_for(left, grain,
+                          [&](int64_t begin, int64_t end) { entry(arguments, &shape, done + begin, done + end); });
     }
 
     if (code.has_assertions()) {

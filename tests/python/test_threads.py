@@ -231,3 +231,34 @@ sys.exit(0 if codes == [0, 0, 0] else 1)
 def test_forked_children_launch_and_compile(script, tmp_path, launched_before):
     path = script(FORKED)
     assert run(path, launched_before, cache=tmp_path / "cache").wait(120) == 0
+
+
+@wp.kernel
+def add_own(a: wp.array(dtype=float), b: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(a, i, 1.0)
+    wp.atomic_add(b, i, 1.0)
+
+
+# Plain additions are allowed on elements of an item's own: not where arrays overlap, elements are shared by a stride of
+# zero, or the launch has a dimension more.
+def test_additions_to_own_elements_are_not_lost():
+    n = 200_000
+    before = wp.config.cpu_threads
+    wp.config.cpu_threads = 4
+    try:
+        for _ in range(3):
+            a, b = wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
+            wp.launch(add_own, dim=n, inputs=[a, b])
+            assert a.numpy().min() == a.numpy().max() == b.numpy().min() == b.numpy().max() == 1.0
+            wp.launch(add_own, dim=(n, 5), inputs=[a, b])
+            assert a.numpy().min() == a.numpy().max() == b.numpy().min() == b.numpy().max() == 6.0
+            wide = wp.zeros(n + 1, dtype=float)
+            wp.launch(add_own, dim=n, inputs=[wide[:-1], wide[1:]])
+            assert wide.numpy().sum() == 2 * n
+            one = wp.zeros(1, dtype=float)
+            same = wp.array(ptr=one.ptr, dtype=float, shape=n, strides=(0,), copy=False)
+            wp.launch(add_own, dim=n, inputs=[same, b])
+            assert one.numpy()[0] == n
+    finally:
+        wp.config.cpu_threads = before

@@ -280,6 +280,7 @@ template <class T> struct stack {
 struct launch_shape {
     int64_t dims[8];
     int32_t ndim;
+    uint32_t exclusive;
 };
 struct item_t {
     const launch_shape* shape;

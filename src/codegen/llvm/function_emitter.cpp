@@ -3,9 +3,13 @@
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <cstddef>
+
 #include "base/error.h"
+#include "codegen/backend.h"
 #include "ir/builder.h"
 #include "ir/layout.h"
+#include "opt/opt.h"
 
 namespace weft::codegen::llvm_backend {
 
@@ -479,15 +483,8 @@ void FunctionEmitter::op(const ir::Op& op) {
             return define(op, load(op.result()->type, operand(0)[0]));
         case Opcode::Store:
             return store(operand_type(1), operand(1), operand(0)[0]);
-        case Opcode::Atomic: {
-            Scalars out;
-            const auto& leaves = module_.leaves_of(operand_type(1));
-            for (size_t i = 0; i < leaves.size(); ++i) {
-                Value* place = offset(operand(0)[0], leaves[i].offset);
-                out.push_back(scalars_.atomic(op.atomic(), leaves[i].scalar, place, operand(1)[i]));
-            }
-            return define(op, std::move(out));
-        }
+        case Opcode::Atomic:
+            return atomic(op);
         case Opcode::Shape:
             return define(
                 op, {builder_.CreateTrunc(operand(0)[1 + static_cast<size_t>(op.ints.at(0))], builder_.getInt32Ty())});
@@ -549,6 +546,37 @@ void FunctionEmitter::op(const ir::Op& op) {
             return;  // while_op reads its operand
     }
     WEFT_CHECK(false, "unknown op");
+}
+
+// A plain read and write where no other thread can come between, which the launch says.
+void FunctionEmitter::atomic(const ir::Op& op) {
+    const auto& leaves = module_.leaves_of(op.operands[1]->type);
+    const Scalars values = value(op.operands[1]);
+    Value* address = scalar(op.operands[0]);
+    const uint32_t bits = op.text == opt::kOwnElement ? kOneThread | kOwnElements : kOneThread;
+    Value* exclusive =
+        builder_.CreateLoad(builder_.getInt32Ty(), offset(item_.shape, offsetof(LaunchShape, exclusive)));
+    Value* is_plain = builder_.CreateICmpNE(builder_.CreateAnd(exclusive, bits), builder_.getInt32(0));
+    llvm::BasicBlock* plain = block("plain");
+    llvm::BasicBlock* locked = block("locked");
+    Join after = join("updated", {op.result()->type});
+    builder_.CreateCondBr(is_plain, plain, locked);
+    builder_.SetInsertPoint(plain);
+    Scalars old = load(op.result()->type, address);
+    Scalars next;
+    for (size_t i = 0; i < leaves.size(); ++i) {
+        next.push_back(scalars_.updated(op.atomic(), leaves[i].scalar, old[i], values[i]));
+    }
+    store(op.result()->type, next, address);
+    jump(after, old);
+    builder_.SetInsertPoint(locked);
+    old.clear();
+    for (size_t i = 0; i < leaves.size(); ++i) {
+        old.push_back(scalars_.atomic(op.atomic(), leaves[i].scalar, offset(address, leaves[i].offset), values[i]));
+    }
+    jump(after, old);
+    finish(after);
+    define_results(op, after);
 }
 
 // --- calls -----------------------------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ class FunctionEmitter {
     void for_op(const ir::Op& op);
     void while_op(const ir::Op& op);
     void elementwise(const ir::Op& op);
+    void atomic(const ir::Op& op);
     void call(const ir::Op& op);
     void native(const ir::Op& op);
     void print(const ir::Op& op);

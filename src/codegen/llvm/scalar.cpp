@@ -361,6 +361,29 @@ void ScalarEmitter::store(Scalar scalar, Value* value, Value* address) {
     }
 }
 
+Value* ScalarEmitter::updated(ir::AtomicKind kind, Scalar scalar, Value* old, Value* value) {
+    const bool is_bool = scalar == Scalar::Bool;
+    switch (kind) {
+        case ir::AtomicKind::Add:
+            return is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Add, scalar, old, value);
+        case ir::AtomicKind::Sub:
+            return is_bool ? builder_.CreateXor(old, value) : binary(Opcode::Sub, scalar, old, value);
+        case ir::AtomicKind::Min:
+            return is_bool ? builder_.CreateAnd(old, value) : binary(Opcode::Min, scalar, old, value);
+        case ir::AtomicKind::Max:
+            return is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Max, scalar, old, value);
+        case ir::AtomicKind::And:
+            return builder_.CreateAnd(old, value);
+        case ir::AtomicKind::Or:
+            return builder_.CreateOr(old, value);
+        case ir::AtomicKind::Xor:
+            return builder_.CreateXor(old, value);
+        case ir::AtomicKind::Exchange:
+            return value;
+    }
+    WEFT_CHECK(false, "unknown atomic");
+}
+
 Value* ScalarEmitter::exchange_loop(ir::AtomicKind kind, Scalar scalar, Value* address, Value* value) {
     const bool is_bool = scalar == Scalar::Bool;
     const unsigned bits = static_cast<unsigned>(ir::scalar_bits(scalar));
@@ -382,33 +405,7 @@ Value* ScalarEmitter::exchange_loop(ir::AtomicKind kind, Scalar scalar, Value* a
     auto* seen = builder_.CreatePHI(raw, 2);
     seen->addIncoming(first, before);
     Value* old = from_raw(seen);
-    Value* next = nullptr;
-    switch (kind) {
-        case ir::AtomicKind::Add:
-            next = is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Add, scalar, old, value);
-            break;
-        case ir::AtomicKind::Sub:
-            next = is_bool ? builder_.CreateXor(old, value) : binary(Opcode::Sub, scalar, old, value);
-            break;
-        case ir::AtomicKind::Min:
-            next = is_bool ? builder_.CreateAnd(old, value) : binary(Opcode::Min, scalar, old, value);
-            break;
-        case ir::AtomicKind::Max:
-            next = is_bool ? builder_.CreateOr(old, value) : binary(Opcode::Max, scalar, old, value);
-            break;
-        case ir::AtomicKind::And:
-            next = builder_.CreateAnd(old, value);
-            break;
-        case ir::AtomicKind::Or:
-            next = builder_.CreateOr(old, value);
-            break;
-        case ir::AtomicKind::Xor:
-            next = builder_.CreateXor(old, value);
-            break;
-        case ir::AtomicKind::Exchange:
-            next = value;
-            break;
-    }
+    Value* next = updated(kind, scalar, old, value);
     auto* pair = builder_.CreateAtomicCmpXchg(address, seen, to_raw(next), llvm::Align(bits / 8),
                                               llvm::AtomicOrdering::Monotonic, llvm::AtomicOrdering::Monotonic);
     seen->addIncoming(builder_.CreateExtractValue(pair, 0), builder_.GetInsertBlock());

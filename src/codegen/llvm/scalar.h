@@ -31,6 +31,8 @@ class ScalarEmitter {
     // In memory a bool is a byte. Addresses need not be aligned.
     llvm::Value* load(ir::Scalar scalar, llvm::Value* address);
     void store(ir::Scalar scalar, llvm::Value* value, llvm::Value* address);
+    // What an atomic leaves in memory that held `old`.
+    llvm::Value* updated(ir::AtomicKind kind, ir::Scalar scalar, llvm::Value* old, llvm::Value* value);
     // One number in memory, naturally aligned; gives the old value.
     llvm::Value* atomic(ir::AtomicKind kind, ir::Scalar scalar, llvm::Value* address, llvm::Value* value);
 
