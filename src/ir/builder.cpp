@@ -375,6 +375,28 @@ Value* Builder::view(Value* array, Values indices) {
     return pure(Opcode::View, operands, Type::array(array->type.target(), ndim));
 }
 
+Value* Builder::slice(Value* array, std::span<const bool> ranges, Values values) {
+    WEFT_CHECK(static_cast<int>(ranges.size()) == array->type.ndim(), "slice of " + array->type.str());
+    const auto kept = static_cast<int>(std::count(ranges.begin(), ranges.end(), true));
+    std::vector<int64_t> words(ranges.begin(), ranges.end());
+    std::vector<Value*> operands = {array};
+    operands.insert(operands.end(), values.begin(), values.end());
+    return pure(Opcode::Slice, operands, Type::array(array->type.target(), kept), words);
+}
+
+Value* Builder::local_array(Type element, std::span<const int64_t> shape) {
+    const Type type = Type::array(element, static_cast<int>(shape.size()));
+    return emit_op(Opcode::LocalArray, {}, {&type, 1}, shape).result();
+}
+
+Value* Builder::address(Value* ref_or_array) { return pure(Opcode::Address, {&ref_or_array, 1}, Type::scalar(Scalar::U64)); }
+
+Value* Builder::stride(Value* array, int dimension) {
+    WEFT_CHECK(dimension >= 0 && dimension < array->type.ndim(), "stride of " + array->type.str());
+    const int64_t word = dimension;
+    return pure(Opcode::Stride, {&array, 1}, i32(), {&word, 1});
+}
+
 Value* Builder::load(Value* ref) {
     const Type type = ref->type.target();
     return emit_op(Opcode::Load, {&ref, 1}, {&type, 1}).result();
@@ -402,11 +424,25 @@ Value* Builder::shape(Value* array, int dimension) {
         }
     }
     const int64_t word = dimension;
+    if (const Op* slice = folding_ ? defined_by(array, Opcode::Slice) : nullptr) {
+        size_t operand = 1;
+        int left = dimension;
+        for (const int64_t range : slice->ints) {
+            if (range != 0 && left-- == 0 && slice->operands[operand + 1]->type == i32()) {
+                return slice->operands[operand + 1];
+            }
+            operand += range != 0 ? 3 : 1;
+        }
+    }
+    if (const Op* local = folding_ ? defined_by(array, Opcode::LocalArray) : nullptr) {
+        return constant(i32(), local->ints.at(static_cast<size_t>(dimension)));
+    }
     return pure(Opcode::Shape, {&array, 1}, i32(), {&word, 1});
 }
 
 Value* Builder::is_valid(Value* array) {
     if (folding_ && defined_by(array, Opcode::Zero)) return boolean(false);
+    if (folding_ && defined_by(array, Opcode::LocalArray)) return boolean(true);
     return pure(Opcode::IsValid, {&array, 1}, ir::boolean());
 }
 

@@ -65,6 +65,11 @@ class Builder {
     Value* member(Value* ref, int part);
     Value* member_at(Value* ref, Value* index);
     Value* view(Value* array, std::span<Value* const> indices);
+    // `ranges`: which dimensions keep a range (three of the values) rather than one element (one value).
+    Value* slice(Value* array, std::span<const bool> ranges, std::span<Value* const> values);
+    Value* local_array(Type element, std::span<const int64_t> shape);
+    Value* address(Value* ref_or_array);
+    Value* stride(Value* array, int dimension);
     Value* load(Value* ref);
     void store(Value* ref, Value* value);
     Value* atomic(AtomicKind kind, Value* ref, Value* value);

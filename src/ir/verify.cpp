@@ -1,5 +1,6 @@
 #include "ir/verify.h"
 
+#include <algorithm>
 #include <span>
 #include <unordered_set>
 
@@ -222,6 +223,30 @@ class Verifier {
                 }
                 break;
             }
+            case Opcode::Slice: {
+                want(operand(0).is(TypeKind::Array) && static_cast<int>(op.ints.size()) == operand(0).ndim(),
+                     "needs an array and a word for each dimension");
+                const auto ranges = std::count(op.ints.begin(), op.ints.end(), 1);
+                want(op.operands.size() == 1 + op.ints.size() + 2 * static_cast<size_t>(ranges), "wrong operands");
+                for (size_t i = 1; i < op.operands.size(); ++i) want(operand(i).is_int(), "index is no integer");
+                want(ranges >= 1 && result() == Type::array(operand(0).target(), static_cast<int>(ranges)),
+                     "wrong types");
+                break;
+            }
+            case Opcode::LocalArray:
+                want(result().is(TypeKind::Array) && static_cast<int>(op.ints.size()) == result().ndim(),
+                     "needs a size for each dimension");
+                for (const int64_t size : op.ints) want(size >= 0, "negative size");
+                break;
+            case Opcode::Address:
+                want((operand(0).is(TypeKind::Ref) || operand(0).is(TypeKind::Array)) &&
+                         result().is_scalar(Scalar::U64),
+                     "wrong types");
+                break;
+            case Opcode::Stride:
+                want(operand(0).is(TypeKind::Array) && word() >= 0 && word() < operand(0).ndim() && result() == i32(),
+                     "wrong types");
+                break;
             case Opcode::Member:
                 want(operand(0).is(TypeKind::Ref) && Type::ref(part(operand(0).target())) == result(), "wrong types");
                 break;

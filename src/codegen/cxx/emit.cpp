@@ -10,6 +10,7 @@
 #include "codegen/cxx/types.h"
 #include "codegen/symbols.h"
 #include "ir/builder.h"
+#include "ir/layout.h"
 
 namespace weft::codegen::cxx {
 namespace {
@@ -336,6 +337,18 @@ class FunctionPrinter {
                 return call("at");
             case Opcode::View:
                 return call("view");
+            case Opcode::Slice: {
+                std::string ranges;
+                for (const int64_t range : op.ints) ranges += (ranges.empty() ? "" : ", ") + std::to_string(range);
+                return call("slice<" + ranges + ">");
+            }
+            case Opcode::LocalArray:
+                return local_array(op);
+            case Opcode::Address:
+                return define(op,
+                              "uint64_t(" + operand(0) + (operand_type(0).is(TypeKind::Array) ? ".data)" : ")"), true);
+            case Opcode::Stride:
+                return define(op, "int32_t(" + operand(0) + ".stride[" + std::to_string(word()) + "])", true);
             case Opcode::Member: {
                 const ir::Type target = operand_type(0).target();
                 const std::string place = "&(*" + operand(0) + ")" + program_.types.part(target, word());
@@ -409,6 +422,23 @@ class FunctionPrinter {
                 return;
         }
         WEFT_CHECK(false, "unknown op");
+    }
+
+    void local_array(const ir::Op& op) {
+        const ir::Type element = op.result()->type.target();
+        int64_t count = 1;
+        std::string shape;
+        std::string strides;
+        for (size_t d = op.ints.size(); d-- > 0;) {
+            strides = std::to_string(count * ir::size_of(element)) + (strides.empty() ? "" : ", ") + strides;
+            shape = std::to_string(op.ints[d]) + (shape.empty() ? "" : ", ") + shape;
+            count *= op.ints[d];
+        }
+        const std::string storage = names_.make("local");
+        line(type(element) + " " + storage + "[" + std::to_string(std::max<int64_t>(count, 1)) + "];");
+        line("__builtin_memset((void*)" + storage + ", 0, sizeof " + storage + ");");
+        line("const " + type(op.result()->type) + " " + name(op.result()) + " = {" + storage + ", {" + shape + "}, {" +
+             strides + "}};");
     }
 
     void call_op(const ir::Op& op) {

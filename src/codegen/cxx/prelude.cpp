@@ -226,6 +226,21 @@ template <class T, int D, class... I> inline auto view(const array<T, D>& a, I..
     for (int d = given; d < D; ++d) out.shape[d - given] = a.shape[d], out.stride[d - given] = a.stride[d];
     return out;
 }
+// For each dimension an index, or begin, count and step where Range is 1.
+template <int... Range, class T, int D, class... I> inline auto slice(const array<T, D>& a, I... values) {
+    constexpr int ranges[] = {Range...};
+    const int64_t given[] = {int64_t(values)...};
+    array<T, (Range + ...)> out;
+    int64_t offset = 0;
+    for (int d = 0, v = 0, k = 0; d < D; ++d) {
+        offset += wrap(given[v++], a.shape[d]) * a.stride[d];
+        if (ranges[d] == 0) continue;
+        out.shape[k] = given[v++];
+        out.stride[k++] = a.stride[d] * given[v++];
+    }
+    out.data = (T*)((char*)a.data + offset);
+    return out;
+}
 template <class T, int N, class I> inline T* member_at(vec<T, N>* a, I index) { return a->part + wrap(int64_t(index), N); }
 // A bool in memory is any byte: zero is false.
 inline bool load(const bool* place) { return *(const uint8_t*)place != 0; }

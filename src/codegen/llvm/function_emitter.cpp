@@ -469,6 +469,52 @@ void FunctionEmitter::op(const ir::Op& op) {
             for (size_t d = dropped; d < ndim; ++d) out.push_back(array[1 + ndim + d]);
             return define(op, std::move(out));
         }
+        case Opcode::Slice: {
+            const Scalars& array = operand(0);
+            const auto ndim = op.ints.size();
+            Value* bytes = builder_.getInt64(0);
+            Scalars shape;
+            Scalars strides;
+            size_t next = 1;
+            for (size_t d = 0; d < ndim; ++d) {
+                Value* stride = array[1 + ndim + d];
+                Value* first = index(op.operands[next++], array[1 + d]);
+                bytes = builder_.CreateAdd(bytes, builder_.CreateMul(first, stride));
+                if (op.ints[d] == 0) continue;
+                const auto wide = [&](const ir::Value* v) {
+                    return builder_.CreateIntCast(scalar(v), builder_.getInt64Ty(), v->type.is_signed());
+                };
+                shape.push_back(wide(op.operands[next++]));
+                strides.push_back(builder_.CreateMul(stride, wide(op.operands[next++])));
+            }
+            Scalars out = {builder_.CreateGEP(builder_.getInt8Ty(), array[0], bytes)};
+            out.append(shape.begin(), shape.end());
+            out.append(strides.begin(), strides.end());
+            return define(op, std::move(out));
+        }
+        case Opcode::LocalArray: {
+            const ir::Type type = op.result()->type;
+            int64_t bytes = ir::size_of(type.target());
+            Scalars out(1 + 2 * op.ints.size(), nullptr);
+            for (size_t d = op.ints.size(); d-- > 0;) {
+                out[1 + d] = builder_.getInt64(static_cast<uint64_t>(op.ints[d]));
+                out[1 + op.ints.size() + d] = builder_.getInt64(static_cast<uint64_t>(bytes));
+                bytes *= op.ints[d];
+            }
+            const auto count = static_cast<uint64_t>(std::max<int64_t>(bytes, 1));
+            auto* storage = entry_alloca(llvm::ArrayType::get(builder_.getInt8Ty(), count), "local");
+            storage->setAlignment(llvm::Align(16));
+            builder_.CreateMemSet(storage, builder_.getInt8(0), count, llvm::Align(16));
+            out[0] = storage;
+            return define(op, std::move(out));
+        }
+        case Opcode::Address:
+            return define(op, {builder_.CreatePtrToInt(operand(0)[0], builder_.getInt64Ty())});
+        case Opcode::Stride: {
+            const auto ndim = static_cast<size_t>(operand_type(0).ndim());
+            return define(op, {builder_.CreateTrunc(operand(0)[1 + ndim + static_cast<size_t>(op.ints.at(0))],
+                                                    builder_.getInt32Ty())});
+        }
         case Opcode::Member:
             return define(
                 op, {offset(operand(0)[0], ir::offset_of(operand_type(0).target(), static_cast<int>(op.ints.at(0))))});
