@@ -77,3 +77,23 @@ def transform_vector(xform: Transformation[Float], vec: Vector[Float, 3]) -> Vec
 def transform_vector(mat: Matrix[Float, 4, 4], vec: Vector[Float, 3]) -> Vector[Float, 3]:
     r = mat * vector(vec[0], vec[1], vec[2], Float(0))
     return vector(r[0], r[1], r[2])
+
+
+def quat_to_axis_angle(quat: Quaternion[Float]) -> tuple[Vector[Float, 3], Float]:
+    """The axis of a rotation, and its angle in radians."""
+    v = vector(quat[0], quat[1], quat[2])
+    n = length(v)
+    axis = normalize(v) * where(quat[3] < Float(0), Float(-1), Float(1))
+    return axis, Float(2) * atan2(n, abs(quat[3]))
+
+
+def transform_compose(position: Vector[Float, 3], rotation: Quaternion[Float], scale: Vector[Float, 3]) -> Matrix[Float, 4, 4]:
+    """The matrix that scales, then rotates, then moves."""
+    r = quat_to_matrix(rotation)
+    m = matrix(shape=(4, 4), dtype=Float)
+    for i in range(3):
+        for j in range(3):
+            m[i, j] = r[i, j] * scale[j]
+        m[i, 3] = position[i]
+    m[3, 3] = Float(1)
+    return m

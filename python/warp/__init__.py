@@ -83,7 +83,7 @@ from warp.launches import Launch, launch_tiled
 from warp.operators import add_operators
 from warp.structs import struct
 from warp.tape import Tape
-from warp.types import Float, Int, Scalar, dtype_from_numpy, dtype_to_numpy
+from warp.types import Float, Int, Scalar, dtype_from_numpy, dtype_to_numpy, ref
 from warp.utils import ScopedTimer
 
 # Names made from tables. Where a function of the package has the name of a builtin (`static`), kernels mean the latter.

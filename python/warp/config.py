@@ -97,6 +97,7 @@ SETTINGS = {
     "deterministic": DeterministicMode.NOT_GUARANTEED,
     "deterministic_max_records": 0,
     "deterministic_debug": False,
+    "enable_cpu_blocks": False,
 }
 
 _ENUMS = {"launch_array_access_mode": LaunchArrayAccessMode, "deterministic": DeterministicMode}

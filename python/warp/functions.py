@@ -97,7 +97,7 @@ def _scope_set(name, depth):
     return existing.overloads if isinstance(existing, Function) else OverloadSet(name)
 
 
-def func(f=None, *, name=None, module=None):
+def func(f=None, *, name=None, module=None, inline=None):
     """Makes a Python function callable from kernels. Several definitions of one name are overloads."""
 
     def decorate(function, depth=2):

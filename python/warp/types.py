@@ -258,6 +258,30 @@ class generic_type:
         return self._weft_pattern_
 
 
+class Reference:
+    """The annotation `wp.ref[T]`: a parameter of a function that stands for the caller's variable or element."""
+
+    def __init__(self, dtype):
+        self.dtype = self.value_type = canonical(dtype)
+        self._weft_type_ = Type.ref(type_of(self.dtype))
+
+    def __eq__(self, other):
+        return isinstance(other, Reference) and self._weft_type_ == other._weft_type_
+
+    def __hash__(self):
+        return hash(self._weft_type_)
+
+    def __repr__(self):
+        return f"wp.ref[{self._weft_type_.target.user_name}]"
+
+
+class ref:
+    """`wp.ref[T]` makes the annotation of a parameter taken by reference."""
+
+    def __class_getitem__(cls, dtype):
+        return Reference(dtype)
+
+
 # ---- vectors and their like ----
 
 

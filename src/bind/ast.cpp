@@ -374,14 +374,10 @@ class Reader {
         switch (what.kind) {
             case Class::Assign: {
                 const nb::object targets = node.attr("targets");
-                if (nb::len(targets) != 1) {
-                    s->kind = StmtKind::Unsupported;
-                    s->text = "a chained assignment (a = b = c)";
-                    return s;
-                }
                 s->kind = StmtKind::Assign;
                 s->children.push_back(expr(targets[0]));
                 children({"value"});
+                for (size_t i = 1; i < nb::len(targets); ++i) s->children.push_back(expr(targets[i]));
                 return s;
             }
             case Class::AugAssign:

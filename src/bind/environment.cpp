@@ -157,6 +157,15 @@ class PythonEnvironment : public frontend::Environment {
         return found.is_valid() ? read_binding(found) : Binding(Unknown{});
     }
 
+    std::vector<Binding> items(const frontend::Object& object) override {
+        const nb::gil_scoped_acquire gil;
+        const nb::handle type(static_cast<PyObject*>(object.handle.get()));
+        std::vector<Binding> members;
+        if (!nb::isinstance(type, nb::module_::import_("enum").attr("EnumMeta"))) return members;
+        for (nb::handle member : type) members.push_back(read_binding(member));
+        return members;
+    }
+
     Binding annotation(const std::string& parameter) override {
         const nb::gil_scoped_acquire gil;
         const nb::object annotations = attribute_or_null(function(), "__annotations__");
@@ -310,10 +319,6 @@ Binding read_binding(nb::handle object) {
         function.is_valid() && nb::isinstance<FunctionObject>(function)) {
         return std::shared_ptr<const frontend::OverloadSet>(nb::cast<FunctionObject&>(function).overloads);
     }
-    if (const nb::object name = attribute_or_null(object, "_weft_builtin_");
-        name.is_valid() && PyUnicode_Check(name.ptr())) {
-        return frontend::BuiltinName{text(name)};
-    }
     if (const nb::object type = attribute_or_null(object, "_weft_type_");
         type.is_valid() && nb::isinstance<ir::Type>(type)) {
         // An array's instance has a type too, but is no type.
@@ -323,6 +328,10 @@ Binding read_binding(nb::handle object) {
     if (const nb::object pattern = attribute_or_null(object, "_weft_pattern_");
         pattern.is_valid() && PyUnicode_Check(pattern.ptr())) {
         return builtins::parse_pattern(text(pattern));
+    }
+    if (const nb::object name = attribute_or_null(object, "_weft_builtin_");
+        name.is_valid() && PyUnicode_Check(name.ptr())) {
+        return frontend::BuiltinName{text(name)};
     }
     if (attribute_or_null(object, "_weft_kernel_").is_valid()) return Unusable{"a kernel"};
     if (PyCallable_Check(p)) return Unusable{"a Python function (it needs @wp.func)"};

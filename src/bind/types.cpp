@@ -61,6 +61,7 @@ void export_types(nb::module_& m) {
         .def_static("quat", [](ir::Type e) { return ir::Type::quat(scalar_of(e)); })
         .def_static("transform", [](ir::Type e) { return ir::Type::transform(scalar_of(e)); })
         .def_static("array", [](ir::Type e, int ndim) { return ir::Type::array(e, ndim); })
+        .def_static("ref", [](ir::Type target) { return ir::Type::ref(target); })
         .def_static("tuple", [](const std::vector<ir::Type>& parts) { return ir::Type::tuple(parts); })
         .def_static("struct",
                     [](const std::string& name, const std::vector<std::pair<std::string, ir::Type>>& fields,

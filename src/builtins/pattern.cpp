@@ -320,6 +320,7 @@ std::string user_name(Type type) {
             return "array(dtype=" + user_name(type.target()) +
                    (type.ndim() == 1 ? ")" : ", ndim=" + std::to_string(type.ndim()) + ")");
         case TypeKind::Ref:
+            return "ref[" + user_name(type.target()) + "]";
         case TypeKind::Stack:
             break;
     }

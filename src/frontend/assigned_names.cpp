@@ -49,11 +49,29 @@ void collect_updated(const Expr& e, std::set<std::string>& names) {
 
 }  // namespace
 
+void collect_addressed(const Expr& e, std::set<std::string>& names) {
+    for (const auto& child : e.children) collect_addressed(*child, names);
+    if (e.kind != ExprKind::Call || e.child(0).text != "address_of" || e.children.size() != 2) return;
+    const Expr* root = &e.child(1);
+    while ((root->kind == ExprKind::Attribute || root->kind == ExprKind::Subscript)) root = &root->child(0);
+    if (root->kind == ExprKind::Name) names.insert(root->text);
+}
+
+void collect_addressed(const std::vector<StmtPtr>& statements, std::set<std::string>& names) {
+    for (const auto& s : statements) {
+        for (const auto& e : s->children) collect_addressed(*e, names);
+        collect_addressed(s->body, names);
+        collect_addressed(s->otherwise, names);
+    }
+}
+
 void collect_assigned(const std::vector<StmtPtr>& statements, std::set<std::string>& names) {
     for (const auto& s : statements) {
         if (s->kind == StmtKind::Assign || s->kind == StmtKind::Augment || s->kind == StmtKind::For) {
             collect_target(s->child(0), names);
         }
+        for (size_t i = 2; s->kind == StmtKind::Assign && i < s->children.size(); ++i)
+            collect_target(s->child(i), names);
         for (const auto& e : s->children) collect_updated(*e, names);
         collect_assigned(s->body, names);
         collect_assigned(s->otherwise, names);

@@ -13,4 +13,7 @@ namespace weft::frontend {
 // parameter x of a gradient function is called "adjoint.x".
 void collect_assigned(const std::vector<StmtPtr>& statements, std::set<std::string>& names);
 
+// The variables in address_of(...).
+void collect_addressed(const std::vector<StmtPtr>& statements, std::set<std::string>& names);
+
 }  // namespace weft::frontend

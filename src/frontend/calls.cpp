@@ -26,20 +26,32 @@ std::vector<FunctionLowering::Argument> FunctionLowering::arguments(const Expr& 
     for (size_t i = 1; i < e.children.size(); ++i) {
         const Expr& one = e.child(i);
         if (one.kind == ExprKind::Keyword) {
-            result.push_back({one.text, expression(one.child(0)), one.child(0).span});
+            result.push_back({one.text, expression(one.child(0)), one.child(0).span, &one.child(0)});
         } else if (one.kind == ExprKind::Starred) {
+            if (starred_slice(one.child(0), result)) continue;
             const Entity entity = expression(one.child(0));
             const Type type = entity.type();
             if (const auto* tuple = entity.as<TupleEntity>()) {
-                for (const auto& part : tuple->parts) result.push_back({"", part, one.span});
+                for (const auto& part : tuple->parts) result.push_back({"", part, one.span, nullptr});
+            } else if (type.is(ir::TypeKind::Mat)) {
+                const Type row = Type::vec(type.columns(), type.element());
+                for (int row_index = 0; row_index < type.rows(); ++row_index) {
+                    std::vector<Value*> parts;
+                    for (int k = 0; k < type.columns(); ++k)
+                        parts.push_back(builder_.extract(entity.value(), row_index * type.columns() + k));
+                    result.push_back({"", builder_.compose(row, parts), one.span, nullptr});
+                }
+            } else if (const auto* shape = entity.as<ShapeEntity>()) {
+                for (int k = 0; k < shape->array->type.ndim(); ++k)
+                    result.push_back({"", builder_.shape(shape->array, k), one.span, nullptr});
             } else if (type.is_aggregate() && !type.is(ir::TypeKind::Struct)) {
                 for (int k = 0; k < type.part_count(); ++k)
-                    result.push_back({"", builder_.extract(entity.value(), k), one.span});
+                    result.push_back({"", builder_.extract(entity.value(), k), one.span, nullptr});
             } else {
-                fail(ErrorKind::Type, one.span, "`*` needs a vector or a tuple, found " + entity.describe());
+                fail(ErrorKind::Type, one.span, "`*` needs a vector, a matrix, a tuple or a slice of an array, found " + entity.describe());
             }
         } else {
-            result.push_back({"", expression(one), one.span});
+            result.push_back({"", expression(one), one.span, &one});
             if (result.back().entity.as<Unknown>())
                 fail(ErrorKind::Type, one.span, "this argument has no value: what is called here returns nothing");
         }
@@ -104,11 +116,10 @@ void FunctionLowering::write_back(const Expr& call) {
 
 // ---- functions of the user ----
 
-std::optional<std::vector<Entity>> FunctionLowering::match_parameters(const FunctionSource& f,
-                                                                      std::span<const Argument> arguments,
-                                                                      std::string* why) {
+std::optional<std::vector<FunctionLowering::Argument>> FunctionLowering::match_parameters(
+    const FunctionSource& f, std::span<const Argument> arguments, std::string* why) {
     const auto& parameters = f.tree->parameters;
-    std::vector<std::optional<Entity>> slots(parameters.size());
+    std::vector<std::optional<Argument>> slots(parameters.size());
     size_t next = 0;
     for (const auto& a : arguments) {
         size_t slot = next;
@@ -131,13 +142,15 @@ std::optional<std::vector<Entity>> FunctionLowering::match_parameters(const Func
             *why = "gets `" + parameters[slot].name + "` twice";
             return std::nullopt;
         }
-        slots[slot] = a.entity;
+        slots[slot] = a;
     }
-    std::vector<Entity> result;
+    std::vector<Argument> result;
     for (size_t i = 0; i < slots.size(); ++i) {
         if (!slots[i]) {
             const Binding value = f.environment->default_value(parameters[i].name);
-            if (!std::holds_alternative<Unknown>(value)) slots[i] = entity_of(value, builder_);
+            std::optional<Entity> entity;
+            if (!std::holds_alternative<Unknown>(value)) entity = entity_of(value, builder_);
+            if (entity) slots[i] = Argument{"", *entity, parameters[i].span, nullptr};
         }
         if (!slots[i]) {
             *why = "needs a value for `" + parameters[i].name + "`";
@@ -167,11 +180,13 @@ Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, st
             std::vector<InstanceArgument> types;
             builtins::Matches matches;
             for (size_t i = 0; entities && i < entities->size(); ++i) {
-                Entity& entity = (*entities)[i];
+                Entity& entity = (*entities)[i].entity;
                 entity = settle(entity, e.span);
                 InstanceArgument argument{entity.value() ? entity.value()->type : Type(),
                                           entity.value() ? Entity() : entity};
                 if (entity.as<TupleEntity>()) argument = {entity.type(), {}};
+                const Type wanted = parameters[i].type.exact;
+                if (wanted.is(ir::TypeKind::Ref) && argument.type == wanted.target()) argument.type = wanted;
                 if (!accepts(parameters[i].type, argument, matches)) {
                     why = "needs " + parameters[i].type.str() + " for `" + parameters[i].name + "`, found " +
                           entity.describe();
@@ -191,12 +206,23 @@ Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, st
                 fail(ErrorKind::Unsupported, e.span, "native function `" + set.name + "` cannot be called yet");
             }
             std::vector<Value*> values;
+            std::vector<std::function<void()>> back;
             for (size_t i = 0; i < types.size(); ++i) {
-                if (types[i].type) values.push_back(materialize((*entities)[i], e.span));
+                const Argument& given = (*entities)[i];
+                if (types[i].type.is(ir::TypeKind::Ref)) {
+                    if (!given.expr) fail(ErrorKind::Type, given.span, "this has no address that a function could take");
+                    std::function<void()> write_back;
+                    values.push_back(reference_to(*given.expr, &write_back));
+                    if (write_back) back.push_back(std::move(write_back));
+                } else if (types[i].type) {
+                    values.push_back(materialize(given.entity, e.span));
+                }
             }
             const Instance& instance = instances_.instance(*it, types, source_.location(e.span));
             at(e.span);
-            return call_instance(instance, values);
+            const Entity result = call_instance(instance, values);
+            for (const auto& write_back : back) write_back();
+            return result;
         }
     }
     if (reasons.size() == 1) fail(ErrorKind::Type, e.span, reasons[0]);

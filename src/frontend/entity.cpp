@@ -46,6 +46,7 @@ std::string Entity::describe() const {
     if (as<TupleEntity>()) return "a tuple";
     if (as<ShapeEntity>()) return "the shape of an array";
     if (as<AdjointEntity>()) return "`wp.adjoint`";
+    if (const auto* r = as<Reference>()) return user_name(r->ref->type.target());
     return "nothing";
 }
 
@@ -65,6 +66,7 @@ bool same(const Entity& a, const Entity& b) {
     if (const auto* x = a.as<StringValue>()) return x->text == b.as<StringValue>()->text;
     if (const auto* x = a.as<Object>()) return x->handle == b.as<Object>()->handle;
     if (const auto* x = a.as<ShapeEntity>()) return x->array == b.as<ShapeEntity>()->array;
+    if (const auto* x = a.as<Reference>()) return x->ref == b.as<Reference>()->ref;
     if (const auto* x = a.as<TupleEntity>()) {
         const auto& other = b.as<TupleEntity>()->parts;
         if (x->parts.size() != other.size()) return false;

@@ -22,12 +22,17 @@ struct TupleEntity {
 struct ShapeEntity {
     ir::Value* array = nullptr;
 };
+// A name that stands for a place in memory: a `wp.ref[T]` parameter, or a local whose address is taken.
+struct Reference {
+    ir::Value* ref = nullptr;
+};
 // `wp.adjoint` inside a func_grad, before it is indexed.
 struct AdjointEntity {};
 
 struct Entity {
     std::variant<Unknown, NoneValue, ir::Value*, IntNumber, FloatNumber, BoolNumber, ir::Type, BuiltinName,
-                 std::shared_ptr<const OverloadSet>, StringValue, Object, TupleEntity, ShapeEntity, AdjointEntity>
+                 std::shared_ptr<const OverloadSet>, StringValue, Object, TupleEntity, ShapeEntity, AdjointEntity,
+                 Reference>
         what;
 
     Entity() = default;

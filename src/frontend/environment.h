@@ -84,6 +84,8 @@ class Environment {
     // A free name of the function: closure, then globals, then names of the warp module, then Python's builtins.
     virtual Binding name(const std::string& name) = 0;
     virtual Binding attribute(const Object& object, const std::string& name) = 0;
+    // The members of an enum; nothing for other objects.
+    virtual std::vector<Binding> items(const Object&) { return {}; }
     // The annotation of a parameter ("return": of the result): a Type or a TypePattern; a tuple of them for a result is
     // a TypePattern::Tuple. Unknown when there is none, Unusable when it is no type.
     virtual Binding annotation(const std::string& parameter) = 0;

@@ -73,8 +73,11 @@ ir::Value* FunctionLowering::value(const Expr& e) {
 
 Entity FunctionLowering::expression(const Expr& e) {
     switch (e.kind) {
-        case ExprKind::Name:
-            return lookup(e.text, e.span);
+        case ExprKind::Name: {
+            const Entity entity = lookup(e.text, e.span);
+            if (const auto* reference = entity.as<Reference>()) return builder_.load(reference->ref);
+            return entity;
+        }
         case ExprKind::Int: {
             IntNumber number;
             for (const char digit : e.text) {
@@ -272,9 +275,50 @@ Entity FunctionLowering::conditional(const Expr& e) {
     return branch(condition, arm(e.child(1)), arm(e.child(2)))[0];
 }
 
+namespace {
+
+bool mentions(const Expr& e, const std::function<bool(const std::string&)>& wanted) {
+    if (e.kind == ExprKind::Name && wanted(e.text)) return true;
+    return std::any_of(e.children.begin(), e.children.end(),
+                       [&](const ExprPtr& child) { return mentions(*child, wanted); });
+}
+
+bool has_unsupported(const Expr& e) {
+    return e.kind == ExprKind::Unsupported || std::any_of(e.children.begin(), e.children.end(), [](const ExprPtr& child) {
+               return has_unsupported(*child);
+           });
+}
+
+}  // namespace
+
+// What a static expression over locals is, where their types say it (`len(v)`); nothing where they do not.
+std::optional<Entity> FunctionLowering::known_locally(const Expr& e) {
+    const auto local = [&](const std::string& name) {
+        const auto it = names_.find(name);
+        if (it == names_.end() || unrolled_.contains(name)) return false;
+        return !it->second.as<std::shared_ptr<const OverloadSet>>();
+    };
+    if (has_unsupported(e) || !mentions(e, local)) return std::nullopt;
+    const auto statics = [&](const auto& self, const Expr& part) -> bool {
+        if (part.kind == ExprKind::Call && part.child(0).text == "static") return true;
+        return std::any_of(part.children.begin(), part.children.end(),
+                           [&](const ExprPtr& child) { return self(self, *child); });
+    };
+    if (statics(statics, e)) return std::nullopt;
+    try {
+        const Entity entity = settle(expression(e), e.span);
+        if (Value* v = entity.value(); v && v->type.is_scalar() && ir::constant_number(v)) return entity;
+        if (entity.as<ir::Type>() || entity.as<StringValue>()) return entity;
+    } catch (const UserError&) {
+        return std::nullopt;  // Python's own words are better
+    }
+    return std::nullopt;
+}
+
 Entity FunctionLowering::static_value(const Expr& call) {
     if (call.children.size() != 2) fail(ErrorKind::Argument, call.span, "wp.static takes one expression");
     const Expr& expression = call.child(1);
+    if (auto known = known_locally(expression)) return *known;
     std::vector<std::pair<std::string, Binding>> locals;
     for (const auto& name : unrolled_) {
         const auto it = names_.find(name);

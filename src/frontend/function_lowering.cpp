@@ -13,6 +13,7 @@ FunctionLowering::FunctionLowering(Instances& instances, const FunctionSource& s
                                    ir::FunctionKind kind)
     : instances_(instances), source_(source), function_(function), kind_(kind), builder_(instances.module(), function) {
     collect_assigned(source.tree->body, assigned_);
+    collect_addressed(source.tree->body, memory_names_);
     function.kind = kind;
     function.location = source.location(source.tree->span);
 }
@@ -29,6 +30,7 @@ void FunctionLowering::start(const std::map<std::string, Type>& predefined) {
     for (const auto& [name, type] : predefined) {
         names_[name] = builder_.zero(type);
         name_types_[name] = type;
+        if (memory_names_.contains(name)) names_[name] = Reference{spill(builder_.zero(type))};
     }
 }
 
@@ -50,11 +52,20 @@ Instance FunctionLowering::lower(const std::vector<InstanceArgument>& arguments,
                                  const std::map<std::string, Type>& predefined) {
     for (size_t i = 0; i < arguments.size(); ++i) {
         const std::string& name = source_.tree->parameters.at(i).name;
-        if (arguments[i].type) {
+        if (arguments[i].type.is(ir::TypeKind::Ref)) {
+            names_[name] = Reference{builder_.parameter(arguments[i].type, name)};
+            name_types_[name] = arguments[i].type.target();
+        } else if (arguments[i].type) {
             names_[name] = builder_.parameter(arguments[i].type, name);
             name_types_[name] = arguments[i].type;
         } else {
             names_[name] = arguments[i].constant;
+        }
+    }
+    for (const auto& name : memory_names_) {
+        if (const auto it = names_.find(name); it != names_.end() && it->second.value() &&
+                                               !it->second.type().is(ir::TypeKind::Array)) {
+            it->second = Reference{spill(it->second.value())};
         }
     }
     start(predefined);
@@ -167,6 +178,7 @@ Entity FunctionLowering::from_binding(const Binding& binding, const std::string&
 
 void FunctionLowering::bind(const std::string& name, Entity entity, const Span& span) {
     entity = settle(entity, span);
+    literal_names_.erase(name);
     if (const Type type = entity.type()) {
         const auto [it, fresh] = name_types_.emplace(name, type);
         if (!fresh && it->second != type) {
@@ -175,6 +187,15 @@ void FunctionLowering::bind(const std::string& name, Entity entity, const Span& 
                      ": a name keeps its type",
                  {"use another name, or convert the value"});
         }
+    }
+    if (const auto it = names_.find(name); it != names_.end() && it->second.as<Reference>()) {
+        return builder_.store(it->second.as<Reference>()->ref, materialize(entity, span));
+    }
+    if (memory_names_.contains(name) && entity.type() && !entity.type().is(ir::TypeKind::Array)) {
+        // It lives in memory from the function's entry on; an argument is copied there.
+        if (const auto it = names_.find(name); it == names_.end()) throw NeedsDefinition{name, entity.type()};
+        names_[name] = Reference{spill(materialize(entity, span))};
+        return;
     }
     if (Value* v = entity.value(); v && v->name.empty() && v->op && v->op->code != ir::Opcode::Const) v->name = name;
     unrolled_.erase(name);

@@ -4,6 +4,9 @@
 //   loops.cpp              for, while, what they carry
 //   expressions.cpp        literals, names, conditions, comparisons, attributes
 //   places.cpp             what can be read and written: locals, elements, members, parts
+//   slices.cpp             which parts indices and slices choose
+//   local_memory.cpp       arrays of one item, addresses, what functions take by reference
+//   checks.cpp             expectations that print, and what debug mode checks
 //   operators.cpp          operators and builtins by the registry
 //   calls.cpp              calls of user functions and the arguments of all calls
 //   constructors.cpp       types called as functions
@@ -53,6 +56,14 @@ class FunctionLowering {
     using Value = ir::Value;
     using Type = ir::Type;
 
+    // One of a call, or of an operator.
+    struct Argument {
+        std::string name;  // of a keyword
+        Entity entity;
+        Span span;
+        const Expr* expr = nullptr;  // as written; null where it is a part of a starred argument
+    };
+
     // ---- function_lowering.cpp
     [[noreturn]] void fail(ErrorKind kind, const Span& span, const std::string& message,
                            const std::vector<std::string>& notes = {}) const;
@@ -84,7 +95,12 @@ class FunctionLowering {
     // ---- loops.cpp
     struct Loop {
         std::vector<std::string> carried;
+        // Of an unrolled loop, whose turns are left where the code does: the region its body is in, and what left it.
+        const ir::Region* unrolled_in = nullptr;
+        std::optional<StmtKind> left;
     };
+    void unroll(const Stmt& s, std::span<const Entity> turns);
+    bool iterate(const Stmt& s);
     void for_statement(const Stmt& s);
     void while_statement(const Stmt& s);
     void leave(const Stmt& s);  // break and continue
@@ -105,6 +121,7 @@ class FunctionLowering {
     Value* compare(const std::string& op, const Entity& a, const Entity& b, const Expr& e);
     Value* truth(const Entity& entity, const Span& span);
     Entity static_value(const Expr& call);
+    std::optional<Entity> known_locally(const Expr& expression);
 
     // ---- places.cpp
     // What a subscript or member chooses of an aggregate: part `base`, or `count` scalars from there on, `stride`
@@ -114,6 +131,12 @@ class FunctionLowering {
         int stride = 1;
         int count = 0;  // 0: one part
         Type type;
+        std::vector<Value*> parts;  // when they are not at equal distances: each part
+    };
+    struct Range {
+        int first = 0;
+        int step = 1;
+        int count = 0;
     };
     // Something that can be read and, mostly, written: parts of a local, of one value in memory, or of another entity.
     struct Place {
@@ -123,6 +146,7 @@ class FunctionLowering {
         std::vector<Step> path;  // of memory: at most one list of scalars
         Type type;               // of a value; Void for compile-time entities
         Value* guard = nullptr;  // the gradient array, possibly null, that the memory belongs to
+        bool alone = false;      // memory that no other item writes: nothing needs to be atomic
     };
     Place place(const Expr& e);
     Place attribute_place(const Expr& e);
@@ -142,7 +166,27 @@ class FunctionLowering {
     Value* index(const Expr& e);
     // The part that an index names, negative ones counted from the end. Constants out of range are refused.
     Value* wrapped_index(const Expr& e, int length);
-    Step slice_step(const Expr& e, int length, int unit);
+    Range known_range(const Expr& e, int length);
+    Step chosen_among(const Step& last, const Step& step);
+    Value* array_slice(Value* array, std::span<const ExprPtr> indices, const Expr& e);
+
+    // ---- local_memory.cpp
+    // A place in memory for an expression whose address is taken. A local without one gets it for as long as a call
+    // lasts: `back` writes it back.
+    Value* reference_to(const Expr& e, std::function<void()>* back);
+    Value* spill(Value* value);
+    std::vector<int64_t> local_shape(const Argument& a);
+    Entity local_array(Type element, const Argument& shape, Value* fill, const Expr& e);
+    void collect_references(const std::vector<StmtPtr>& statements, std::set<std::string>& names);
+    void collect_references(const Expr& e, std::set<std::string>& names);
+    Entity special_zeros(const Expr& e, std::vector<Argument> a);
+    Entity special_full(const Expr& e, std::vector<Argument> a);
+    Entity special_array(const Expr& e, std::vector<Argument> a);
+    Entity special_address_of(const Expr& e, std::vector<Argument> a);
+
+    // ---- checks.cpp
+    Value* equal(Value* a, Value* b, const Span& span);
+    Entity special_expect(const Expr& e, std::vector<Argument> a);
 
     // ---- operators.cpp
     Entity call_operator(const std::string& builtin, const std::string& op, std::vector<Entity> operands,
@@ -152,18 +196,14 @@ class FunctionLowering {
     Entity lower_row(const builtins::Row& row, std::span<Value* const> arguments, Type result, const Span& span);
 
     // ---- calls.cpp
-    struct Argument {
-        std::string name;  // of a keyword
-        Entity entity;
-        Span span;
-    };
     Entity call(const Expr& e);
     std::vector<Argument> arguments(const Expr& e);
+    bool starred_slice(const Expr& e, std::vector<Argument>& out);
     Entity call_builtin(const std::string& name, const Expr& e);
     void write_back(const Expr& call);
     Entity call_function(const OverloadSet& set, const Expr& e, std::vector<Argument> arguments);
-    std::optional<std::vector<Entity>> match_parameters(const FunctionSource& f, std::span<const Argument> arguments,
-                                                        std::string* why);
+    std::optional<std::vector<Argument>> match_parameters(const FunctionSource& f, std::span<const Argument> arguments,
+                                                          std::string* why);
     Entity call_instance(const Instance& instance, std::span<Value* const> arguments);
 
     // ---- constructors.cpp
@@ -213,6 +253,8 @@ class FunctionLowering {
     Names names_;
     std::set<std::string> assigned_;            // every name that the body assigns
     std::map<std::string, Type> name_types_;    // a name keeps its type
+    std::set<std::string> memory_names_;        // locals whose address is taken
+    std::set<std::string> literal_names_;       // locals that stand for a literal
     std::set<std::string> unrolled_;            // names that are turns of unrolled loops, for wp.static
     std::map<std::string, Entity> free_names_;  // answers of the environment
     bool reachable_ = true;

@@ -47,7 +47,7 @@ Entity FunctionLowering::call_operator(const std::string& builtin, const std::st
     const Binding binding = source_.environment->name(builtin);
     if (const auto* set = std::get_if<std::shared_ptr<const OverloadSet>>(&binding)) {
         std::vector<Argument> arguments;
-        for (const auto& operand : operands) arguments.push_back({"", operand, e.span});
+        for (const auto& operand : operands) arguments.push_back({"", operand, e.span, nullptr});
         return call_function(**set, e, std::move(arguments));
     }
     std::string found;

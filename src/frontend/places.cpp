@@ -19,7 +19,15 @@ FunctionLowering::Place FunctionLowering::entity_place(Entity entity) {
 }
 
 FunctionLowering::Place FunctionLowering::name_place(const Expr& e) {
-    Place p = entity_place(lookup(e.text, e.span));
+    Entity entity = lookup(e.text, e.span);
+    if (const auto* reference = entity.as<Reference>()) {
+        Place p;
+        p.ref = reference->ref;
+        p.type = p.ref->type.target();
+        p.alone = true;
+        return p;
+    }
+    Place p = entity_place(std::move(entity));
     if (names_.contains(e.text) || assigned_.contains(e.text))
         p.local = e.text;  // else a free name, which is read only
     return p;
@@ -37,13 +45,9 @@ FunctionLowering::Place FunctionLowering::place(const Expr& e) {
 void FunctionLowering::enter(Place& p, Step step) {
     p.type = step.type;
     if (!p.path.empty() && p.path.back().count > 0) {
-        // A choice among chosen scalars: element k of them is at base + k * stride.
+        // A choice among chosen scalars.
         Step& last = p.path.back();
-        Value* offset = builder_.mul(step.base, builder_.constant(ir::i32(), last.stride));
-        last.base = builder_.add(last.base, offset);
-        last.stride *= step.stride;
-        last.count = step.count;
-        last.type = step.type;
+        last = chosen_among(last, step);
         if (last.count > 0 || !p.ref) return;
         step = last;
         p.path.pop_back();
@@ -56,6 +60,7 @@ void FunctionLowering::enter(Place& p, Step step) {
 }
 
 ir::Value* FunctionLowering::flat_index(const Step& step, int k) {
+    if (!step.parts.empty()) return step.parts.at(static_cast<size_t>(k));
     return builder_.add(step.base, builder_.constant(ir::i32(), k * step.stride));
 }
 
@@ -185,7 +190,7 @@ FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
     // Members and components, of values only.
     if (!named) {
         const auto part = [&](int first, int count, Type chosen) {
-            enter(p, {builder_.constant(ir::i32(), first), 1, count, chosen});
+            enter(p, {builder_.constant(ir::i32(), first), 1, count, chosen, {}});
             p.type = chosen;
             return p;
         };
@@ -211,6 +216,12 @@ FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
             Value* array = materialize(read(p, e.span), e.span);
             if (name == "shape") return entity_place(ShapeEntity{array});
             if (name == "ndim") return entity_place(builder_.constant(ir::i32(), type.ndim()));
+            if (name == "ptr") return entity_place(builder_.address(array));
+            if (name == "strides") {
+                TupleEntity strides;
+                for (int i = 0; i < type.ndim(); ++i) strides.parts.emplace_back(builder_.stride(array, i));
+                return entity_place(strides);
+            }
             if (name == "size") {
                 Value* size = builder_.shape(array, 0);
                 for (int i = 1; i < type.ndim(); ++i) size = builder_.mul(size, builder_.shape(array, i));
@@ -231,98 +242,9 @@ FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
 // ---- subscripts ----
 
 ir::Value* FunctionLowering::index(const Expr& e) {
-    if (e.kind == ExprKind::Slice) {
-        fail(ErrorKind::Unsupported, e.span,
-             "slices of arrays are not available yet; index leading dimensions for a view");
-    }
     Value* v = value(e);
     if (!v->type.is_int()) fail(ErrorKind::Type, e.span, "an index needs an integer, found " + user_name(v->type));
     return v;
-}
-
-ir::Value* FunctionLowering::wrapped_index(const Expr& e, int length) {
-    Value* v = index(e);
-    if (const auto known = ir::constant_integer(v)) {
-        const int64_t part = *known < 0 ? *known + length : *known;
-        if (part < 0 || part >= length) {
-            fail(ErrorKind::Value, e.span,
-                 "index " + std::to_string(*known) + " is out of range: there are " + std::to_string(length) +
-                     " elements");
-        }
-        return builder_.constant(ir::i32(), part);
-    }
-    v = builder_.cast(ir::i32(), v);
-    Value* negative = builder_.compare(Opcode::Lt, v, builder_.constant(ir::i32(), 0));
-    return builder_.select(negative, builder_.add(v, builder_.constant(ir::i32(), length)), v);
-}
-
-// Elements of a slice with bounds known at compile time; `unit` is the distance between neighbours.
-FunctionLowering::Step FunctionLowering::slice_step(const Expr& e, int length, int unit) {
-    const auto bound = [&](size_t i) -> std::optional<int64_t> {
-        if (e.child(i).kind == ExprKind::Missing) return std::nullopt;
-        const auto known = ir::constant_integer(value(e.child(i)));
-        if (!known)
-            fail(ErrorKind::Value, e.child(i).span,
-                 "the bounds of this slice must be known when the kernel is compiled");
-        return *known;
-    };
-    const int64_t step = bound(2).value_or(1);
-    if (step == 0) fail(ErrorKind::Value, e.span, "the step of a slice cannot be 0");
-    // As Python: bounds are clamped, negative ones count from the end.
-    const int64_t lowest = step > 0 ? 0 : -1;
-    const int64_t highest = step > 0 ? length : length - 1;
-    const auto clamped = [&](int64_t i) { return std::clamp(i < 0 ? i + length : i, lowest, highest); };
-    const auto first = bound(0);
-    const auto last = bound(1);
-    const int64_t start = first ? clamped(*first) : (step > 0 ? 0 : length - 1);
-    const int64_t stop = last ? clamped(*last) : (step > 0 ? length : -1);
-    const int64_t count = step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step;
-    if (count <= 0) fail(ErrorKind::Value, e.span, "this slice is empty");
-    return {builder_.constant(ir::i32(), start * unit), static_cast<int>(step) * unit, static_cast<int>(count), {}};
-}
-
-FunctionLowering::Step FunctionLowering::part_step(Type type, std::span<const ExprPtr> indices, const Expr& e) {
-    const Type element = type.element_type();
-    const auto vec = [&](int n) { return Type::vec(n, type.element()); };
-    if (!type.is(TypeKind::Mat)) {
-        if (indices.size() != 1) {
-            fail(ErrorKind::Argument, e.span,
-                 user_name(type) + " takes one index, found " + std::to_string(indices.size()));
-        }
-        if (indices[0]->kind == ExprKind::Slice) {
-            Step step = slice_step(*indices[0], type.part_count(), 1);
-            step.type = vec(step.count);
-            return step;
-        }
-        return {wrapped_index(*indices[0], type.part_count()), 1, 0, element};
-    }
-    const int rows = type.rows();
-    const int columns = type.columns();
-    if (indices.size() > 2) {
-        fail(ErrorKind::Argument, e.span,
-             user_name(type) + " takes one or two indices, found " + std::to_string(indices.size()));
-    }
-    const bool row_slice = indices[0]->kind == ExprKind::Slice;
-    const bool column_slice = indices.size() == 2 && indices[1]->kind == ExprKind::Slice;
-    if (row_slice && (indices.size() == 1 || column_slice)) {
-        fail(ErrorKind::Unsupported, e.span,
-             "a block of a matrix cannot be sliced yet; take rows or columns one by one");
-    }
-    if (row_slice) {
-        Step step = slice_step(*indices[0], rows, columns);
-        step.base = builder_.add(step.base, wrapped_index(*indices[1], columns));
-        step.type = vec(step.count);
-        return step;
-    }
-    Value* row = builder_.mul(wrapped_index(*indices[0], rows), builder_.constant(ir::i32(), columns));
-    if (indices.size() == 1) return {row, 1, columns, vec(columns)};
-    if (column_slice) {
-        Step step = slice_step(*indices[1], columns, 1);
-        step.base = builder_.add(row, step.base);
-        step.type = vec(step.count);
-        return step;
-    }
-    return {builder_.add(row, wrapped_index(*indices[1], columns)), 1, 0, element};
 }
 
 FunctionLowering::Place FunctionLowering::array_element(Value* array, std::span<const ExprPtr> indices, const Expr& e) {
@@ -332,11 +254,16 @@ FunctionLowering::Place FunctionLowering::array_element(Value* array, std::span<
              user_name(array->type) + " has " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions") +
                  ", found " + std::to_string(indices.size()) + " indices");
     }
+    const bool nullable = nullable_.contains(array);
+    if (std::any_of(indices.begin(), indices.end(), [](const ExprPtr& i) { return i->kind == ExprKind::Slice; })) {
+        Value* part = array_slice(array, indices, e);
+        if (nullable) nullable_.insert(part);
+        return entity_place(part);
+    }
     std::vector<Value*> values;
     for (const auto& one : indices) values.push_back(index(*one));
     at(e.span);
     Place p;
-    const bool nullable = nullable_.contains(array);
     if (static_cast<int>(values.size()) < ndim) {
         Value* view = builder_.view(array, values);
         if (nullable) nullable_.insert(view);
@@ -398,7 +325,7 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
                      " needs an index below it that is known when the kernel is compiled");
         }
         if (tuple) return entity_place(tuple->parts[static_cast<size_t>(part)]);
-        enter(p, {builder_.constant(ir::i32(), part), 1, 0, p.type.part(static_cast<int>(part))});
+        enter(p, {builder_.constant(ir::i32(), part), 1, 0, p.type.part(static_cast<int>(part)), {}});
         return p;
     }
     if (p.type.is(TypeKind::Array)) return array_element(materialize(read(p, e.span), e.span), indices, e);

@@ -40,6 +40,15 @@ const std::map<std::string, FunctionLowering::Special>& FunctionLowering::specia
         {"atomic_or", &F::special_atomic},
         {"atomic_xor", &F::special_atomic},
         {"atomic_exch", &F::special_atomic},
+        {"zeros", &F::special_zeros},
+        {"empty", &F::special_zeros},
+        {"ones", &F::special_zeros},
+        {"full", &F::special_full},
+        {"array", &F::special_array},
+        {"address_of", &F::special_address_of},
+        {"expect_eq", &F::special_expect},
+        {"expect_neq", &F::special_expect},
+        {"expect_near", &F::special_expect},
         {"range", &F::special_refused},
         {"adjoint", &F::special_refused},
     };
@@ -168,7 +177,7 @@ Entity FunctionLowering::special_print(const Expr& e, std::vector<Argument> a) {
     const auto add = [&](Value* v, const Span& span) {
         const bool wide_unsigned = v->type.is_int() && !v->type.is_signed();
         format += v->type.is_float() ? "%g" : wide_unsigned ? "%u" : "%d";
-        scalars.push_back({"", v, span});
+        scalars.push_back({"", v, span, nullptr});
     };
     for (size_t i = 0; i < a.size(); ++i) {
         if (!a[i].name.empty())
@@ -308,8 +317,8 @@ Entity FunctionLowering::special_matrix(const Expr& e, std::vector<Argument> a) 
     if (!shape) fail(ErrorKind::Argument, e.span, "matrix(...) needs `shape=(rows, columns)`");
     const auto* sizes = shape->entity.as<TupleEntity>();
     if (!sizes || sizes->parts.size() != 2) fail(ErrorKind::Type, shape->span, "`shape` must be (rows, columns)");
-    const int rows = int_argument({"", sizes->parts[0], shape->span});
-    const int columns = int_argument({"", sizes->parts[1], shape->span});
+    const int rows = int_argument({"", sizes->parts[0], shape->span, nullptr});
+    const int columns = int_argument({"", sizes->parts[1], shape->span, nullptr});
     const Type element = dtype ? type_argument(*dtype) : a.empty() ? ir::f32() : given;
     if (!element.is_scalar() && !given.is_uniform())
         fail(ErrorKind::Type, e.span, "the elements of a matrix are numbers, found " + a[0].entity.describe());

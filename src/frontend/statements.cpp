@@ -56,8 +56,16 @@ void FunctionLowering::statement(const Stmt& s) {
             }
             const Entity value = expression(s.child(1));
             unpacked_ = nullptr;
-            if (target.kind == ExprKind::Tuple) return assign_tuple(target, value, s.child(1).span);
-            return assign(target, value, s.child(1).span);
+            for (size_t i = 0; i < s.children.size(); ++i) {
+                const Expr& one = s.child(i);
+                if (i == 1) continue;
+                if (one.kind == ExprKind::Tuple) {
+                    assign_tuple(one, value, s.child(1).span);
+                } else {
+                    assign(one, value, s.child(1).span);
+                }
+            }
+            return;
         }
         case StmtKind::Augment:
             return augment(s);
@@ -92,7 +100,10 @@ void FunctionLowering::assign(const Expr& target, Entity value, const Span& span
             fail(ErrorKind::Type, span, "None cannot be assigned: there are no null values in kernels");
         if (value.as<Unknown>())
             fail(ErrorKind::Type, span, "there is no value to assign: what is called here returns nothing");
-        return bind(target.text, std::move(value), span);
+        const bool literal = value.is_literal();
+        bind(target.text, std::move(value), span);
+        if (literal) literal_names_.insert(target.text);
+        return;
     }
     if (target.kind == ExprKind::Attribute || target.kind == ExprKind::Subscript) {
         const Place p = place(target);
@@ -135,7 +146,7 @@ void FunctionLowering::augment(const Stmt& s) {
         const bool bits = op == "&" || op == "|" || op == "^";
         const auto element = p.type;
         const bool numbers = (element.is_scalar() && !element.is_bool()) || (element.is_uniform());
-        if ((op == "+" || op == "-" || bits) && numbers) {
+        if ((op == "+" || op == "-" || bits) && numbers && !p.alone) {
             Value* v = value(right);
             if (v->type != element) {
                 fail(ErrorKind::Type, right.span,

@@ -391,6 +391,12 @@ Value* Builder::local_array(Type element, std::span<const int64_t> shape) {
 
 Value* Builder::address(Value* ref_or_array) { return pure(Opcode::Address, {&ref_or_array, 1}, Type::scalar(Scalar::U64)); }
 
+Value* Builder::array_at(Type element, Value* address, Values shape) {
+    std::vector<Value*> operands = {address};
+    operands.insert(operands.end(), shape.begin(), shape.end());
+    return pure(Opcode::ArrayAt, operands, Type::array(element, static_cast<int>(shape.size())));
+}
+
 Value* Builder::stride(Value* array, int dimension) {
     WEFT_CHECK(dimension >= 0 && dimension < array->type.ndim(), "stride of " + array->type.str());
     const int64_t word = dimension;

@@ -69,6 +69,7 @@ class Builder {
     Value* slice(Value* array, std::span<const bool> ranges, std::span<Value* const> values);
     Value* local_array(Type element, std::span<const int64_t> shape);
     Value* address(Value* ref_or_array);
+    Value* array_at(Type element, Value* address, std::span<Value* const> shape);
     Value* stride(Value* array, int dimension);
     Value* load(Value* ref);
     void store(Value* ref, Value* value);
@@ -107,6 +108,7 @@ class Builder {
     void continue_(std::span<Value* const> carried) { terminate(Opcode::Continue, carried); }
     void return_(std::span<Value* const> values) { terminate(Opcode::Return, values); }
     void unreachable() { terminate(Opcode::Unreachable, {}); }
+    const Region* region() const { return scopes_.back().region; }
     // Whether the current region has its terminator: nothing more can be added to it.
     bool terminated() const;
 

@@ -16,7 +16,8 @@ class Verifier {
 
     void run() {
         for (const Value* parameter : function_.parameters()) {
-            expect(parameter->type && !parameter->type.is(TypeKind::Ref) && !parameter->type.is(TypeKind::Stack),
+            const bool reference = parameter->type.is(TypeKind::Ref) && function_.kind == FunctionKind::Kernel;
+            expect(parameter->type && !reference && !parameter->type.is(TypeKind::Stack),
                    nullptr, "parameter of type " + parameter->type.str());
         }
         expect(function_.kind != FunctionKind::Kernel || function_.results.empty(), nullptr, "a kernel has results");
@@ -242,6 +243,12 @@ class Verifier {
                 want((operand(0).is(TypeKind::Ref) || operand(0).is(TypeKind::Array)) &&
                          result().is_scalar(Scalar::U64),
                      "wrong types");
+                break;
+            case Opcode::ArrayAt:
+                want(operand(0).is_scalar(Scalar::U64) && result().is(TypeKind::Array) &&
+                         static_cast<int>(op.operands.size()) == 1 + result().ndim(),
+                     "needs an address and a size for each dimension");
+                for (size_t i = 1; i < op.operands.size(); ++i) want(operand(i).is_int(), "size is no integer");
                 break;
             case Opcode::Stride:
                 want(operand(0).is(TypeKind::Array) && word() >= 0 && word() < operand(0).ndim() && result() == i32(),

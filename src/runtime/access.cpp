@@ -20,6 +20,7 @@ int origin(const Value* value, const ir::Function& function) {
             case Opcode::Member:
             case Opcode::MemberAt:
             case Opcode::View:
+            case Opcode::Slice:
             case Opcode::Extract:
                 value = value->op->operands[0];
                 break;

@@ -347,6 +347,8 @@ class FunctionPrinter {
             case Opcode::Address:
                 return define(op,
                               "uint64_t(" + operand(0) + (operand_type(0).is(TypeKind::Array) ? ".data)" : ")"), true);
+            case Opcode::ArrayAt:
+                return call("array_at<" + type(result_type().target()) + ">");
             case Opcode::Stride:
                 return define(op, "int32_t(" + operand(0) + ".stride[" + std::to_string(word()) + "])", true);
             case Opcode::Member: {
@@ -550,10 +552,12 @@ std::string emit(const ir::Module& module) {
                            "(const weft::item_t& item";
         std::string unpacked;
         std::string given;
-        const auto offsets = parameter_offsets(*function);
+        const bool kernel = function->kind == ir::FunctionKind::Kernel;
+        const auto offsets = kernel ? parameter_offsets(*function) : std::vector<int64_t>();
         for (size_t i = 0; i < function->parameters().size(); ++i) {
             const ir::Value* parameter = function->parameters()[i];
             head += ", " + printer.parameter(parameter);
+            if (!kernel) continue;
             const std::string& type = program.types.name(parameter->type);
             unpacked += "    const " + type + "& " + printer.name_of(parameter) + " = *(const " + type +
                         "*)((const char*)arguments + " + std::to_string(offsets[i]) + ");\n";
@@ -562,7 +566,7 @@ std::string emit(const ir::Module& module) {
         head += ")";
         prototypes += head + ";\n";
         bodies += head + " {\n" + printer.body() + "}\n\n";
-        if (function->kind != ir::FunctionKind::Kernel) continue;
+        if (!kernel) continue;
         entries += "extern \"C\" __attribute__((visibility(\"default\"))) void " + entry_symbol(function->name) +
                    "(const void* arguments, const weft::launch_shape* shape, int64_t begin, int64_t end) {\n" +
                    unpacked + "    weft::for_items(shape, begin, end, [&](const weft::item_t& item) { " +

@@ -226,6 +226,13 @@ template <class T, int D, class... I> inline auto view(const array<T, D>& a, I..
     for (int d = given; d < D; ++d) out.shape[d - given] = a.shape[d], out.stride[d - given] = a.stride[d];
     return out;
 }
+template <class T, class... I> inline auto array_at(uint64_t address, I... shape) {
+    constexpr int D = sizeof...(I);
+    array<T, D> out{(T*)address, {int64_t(shape)...}, {}};
+    int64_t bytes = sizeof(T);
+    for (int d = D - 1; d >= 0; --d) out.stride[d] = bytes, bytes *= out.shape[d];
+    return out;
+}
 // For each dimension an index, or begin, count and step where Range is 1.
 template <int... Range, class T, int D, class... I> inline auto slice(const array<T, D>& a, I... values) {
     constexpr int ranges[] = {Range...};

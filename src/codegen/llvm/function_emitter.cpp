@@ -510,6 +510,19 @@ void FunctionEmitter::op(const ir::Op& op) {
         }
         case Opcode::Address:
             return define(op, {builder_.CreatePtrToInt(operand(0)[0], builder_.getInt64Ty())});
+        case Opcode::ArrayAt: {
+            const auto ndim = static_cast<size_t>(op.result()->type.ndim());
+            Scalars out(1 + 2 * ndim, nullptr);
+            out[0] = builder_.CreateIntToPtr(operand(0)[0], builder_.getPtrTy());
+            Value* bytes = builder_.getInt64(static_cast<uint64_t>(ir::size_of(op.result()->type.target())));
+            for (size_t d = ndim; d-- > 0;) {
+                const ir::Value* size = op.operands[1 + d];
+                out[1 + d] = builder_.CreateIntCast(scalar(size), builder_.getInt64Ty(), size->type.is_signed());
+                out[1 + ndim + d] = bytes;
+                bytes = builder_.CreateMul(bytes, out[1 + d]);
+            }
+            return define(op, std::move(out));
+        }
         case Opcode::Stride: {
             const auto ndim = static_cast<size_t>(operand_type(0).ndim());
             return define(op, {builder_.CreateTrunc(operand(0)[1 + ndim + static_cast<size_t>(op.ints.at(0))],

@@ -1,0 +1,74 @@
+// What is checked while a kernel runs: expectations, which print where they fail.
+#include "builtins/pattern.h"
+#include "frontend/function_lowering.h"
+
+namespace weft::frontend {
+
+using builtins::user_name;
+using ir::Opcode;
+using ir::TypeKind;
+
+// Whether two values of one type are equal, part by part.
+ir::Value* FunctionLowering::equal(Value* a, Value* b, const Span& span) {
+    if (a->type.is_scalar()) return builder_.compare(Opcode::Eq, a, b);
+    if (a->type.is(TypeKind::Array) || !a->type.is_aggregate())
+        fail(ErrorKind::Type, span, "values of type " + user_name(a->type) + " cannot be compared");
+    Value* all = builder_.boolean(true);
+    for (int i = 0; i < a->type.part_count(); ++i) {
+        all = builder_.binary(Opcode::And, all, equal(builder_.extract(a, i), builder_.extract(b, i), span));
+    }
+    return all;
+}
+
+// expect_eq, expect_neq, expect_near: print the two values where they are not as expected.
+Entity FunctionLowering::special_expect(const Expr& e, std::vector<Argument> a) {
+    const std::string& name = e.child(0).text;
+    const bool near = name == "expect_near";
+    std::optional<Argument> tolerance = take(a, "tolerance");
+    if (near && !tolerance && a.size() == 3) {
+        tolerance = a.back();
+        a.pop_back();
+    }
+    for (auto& one : a) one.name.clear();
+    if (a.size() != 2 || (tolerance && !near))
+        fail(ErrorKind::Argument, e.span, name + " takes two values" + (near ? " and a tolerance" : ""));
+    Value* x = materialize(a[0].entity, a[0].span);
+    Value* y = materialize(a[1].entity, a[1].span);
+    if (x->type != y->type) {
+        fail(ErrorKind::Type, e.span,
+             name + " needs two values of one type, found " + user_name(x->type) + " and " + user_name(y->type));
+    }
+    at(e.span);
+    Value* fine = nullptr;
+    if (near) {
+        const Type type = x->type;
+        if (!type.has_float_elements()) fail(ErrorKind::Type, e.span, "expect_near needs floats, found " + user_name(type));
+        Value* limit = tolerance ? convert(tolerance->entity, type.element_type(), tolerance->span)
+                                 : builder_.constant(type.element_type(), 1e-6);
+        Value* distance = builder_.unary(Opcode::Abs, builder_.sub(x, y));
+        fine = builder_.boolean(true);
+        for (int i = 0; i < (type.is_scalar() ? 1 : type.part_count()); ++i) {
+            Value* one = type.is_scalar() ? distance : builder_.extract(distance, i);
+            fine = builder_.binary(Opcode::And, fine, builder_.compare(Opcode::Le, one, limit));
+        }
+    } else {
+        fine = equal(x, y, e.span);
+        if (name == "expect_neq") fine = builder_.logical_not(fine);
+    }
+    const Location where = source_.location(e.span);
+    const std::string head = "Error: " + (where.file ? where.file->path : std::string("?")) + ":" +
+                             std::to_string(where.line) + ": " + name + " failed: " + source_.text(e.span);
+    branch(
+        fine, []() -> std::vector<Value*> { return {}; },
+        [&]() -> std::vector<Value*> {
+            special_print(e, {{"", StringValue{head}, e.span, nullptr}});
+            for (const Argument& one : a) {
+                const Type type = one.entity.type();
+                if (type.is_scalar() || type.is_uniform()) special_print(e, {{"", one.entity, one.span, nullptr}});
+            }
+            return {};
+        });
+    return Unknown{};
+}
+
+}  // namespace weft::frontend
