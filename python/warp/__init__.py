@@ -94,6 +94,7 @@ for _name, _builtin in builtin_functions.make().items():
         globals()[_name] = _builtin
 globals().update(constants.CONSTANTS)
 globals().update(types.PREDECLARED)
+handle = types.uint64
 
 launch = _core.launch
 _atexit.register(_core.end_compiles)

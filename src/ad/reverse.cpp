@@ -176,6 +176,13 @@ class Reverse {
     bool without_effect(const Op& op, ValueMap& map) {
         b_.set_location(op.location);
         switch (op.code) {
+            case Opcode::LocalArray:
+                // Its gradient lives as long: each sweep of the region makes both anew.
+                map[op.result()] = b_.local_array(op.result()->type.target(), op.ints);
+                if (op.result()->type.is_differentiable()) {
+                    shadow_[op.result()] = b_.local_array(op.result()->type.target(), op.ints);
+                }
+                return true;
             case Opcode::Load: {
                 const auto record = records_.find(&op);
                 if (record == records_.end()) return false;
@@ -216,7 +223,9 @@ class Reverse {
         }
     }
 
+    // Memory whose earlier content is needed: what is loaded from it is recorded.
     bool is_restored(const Value* ref) const {
+        if (local_array_of(ref)) return true;
         for (const int parameter : root_parameters(ref, original_)) {
             if (contains(restored_, parameter)) return true;
         }
@@ -225,7 +234,6 @@ class Reverse {
 
     // One record (a stack) for each load from a restored array.
     void make_records() {
-        if (restored_.empty()) return;
         walk(original_.body, [&](const Op& op) {
             if (op.code == Opcode::Load && is_restored(op.operands[0])) {
                 records_[&op] = b_.stack_new(op.result()->type);
@@ -362,7 +370,7 @@ class Reverse {
             Value* second = shadow(op.operands[2]);
             return first && second ? b_.select(primal(op.operands[0]), first, second) : nullptr;
         }
-        if (op.code != Opcode::View && op.code != Opcode::Extract && op.code != Opcode::At &&
+        if (op.code != Opcode::View && op.code != Opcode::Slice && op.code != Opcode::Extract && op.code != Opcode::At &&
             op.code != Opcode::Member && op.code != Opcode::MemberAt) {
             return nullptr;
         }
@@ -372,6 +380,11 @@ class Reverse {
         switch (op.code) {
             case Opcode::View:
                 return b_.view(base, indices);
+            case Opcode::Slice: {
+                bool ranges[8] = {};
+                for (size_t d = 0; d < op.ints.size(); ++d) ranges[d] = op.ints[d] != 0;
+                return b_.slice(base, {ranges, op.ints.size()}, indices);
+            }
             case Opcode::At:
                 return b_.at(base, indices);
             case Opcode::Extract:
@@ -386,6 +399,7 @@ class Reverse {
     // The array that a Ref points into, in the adjoint's own terms.
     static Value* array_of(Value* ref) {
         while (ref->op && ref->op->code != Opcode::At) ref = ref->op->operands[0];
+        WEFT_CHECK(ref->op, "a gradient of what is no element of an array");
         return ref->op->operands[0];
     }
 
@@ -421,7 +435,9 @@ class Reverse {
     // Adds to memory, leaf by leaf: atomically, as other items may add to the same place.
     void add_gradient(Value* place, Value* g) {
         const Type type = g->type;
-        if (type.has_float_elements()) {
+        if (type.has_float_elements() && local_array_of(place)) {
+            b_.store(place, b_.add(b_.load(place), g));
+        } else if (type.has_float_elements()) {
             b_.atomic(AtomicKind::Add, place, g);
         } else if (type.is_aggregate()) {
             for (int i = 0; i < type.part_count(); ++i) {
@@ -665,7 +681,8 @@ const Function& Maker::replay_of(const Function& function) {
     ValueMap map;
     for (const Value* p : function.parameters()) map[p] = b.parameter(p->type, p->name);
     const auto without_effect = [&](const Op& op, ValueMap& values) {
-        if (op.code == Opcode::Atomic) values[op.result()] = b.load(values.at(op.operands[0]));
+        if (op.code == Opcode::Atomic && !local_array_of(op.operands[0]))
+            values[op.result()] = b.load(values.at(op.operands[0]));
         if (op.code == Opcode::Call) {
             Values arguments;
             for (const Value* v : op.operands) arguments.push_back(values.at(v));
@@ -673,11 +690,43 @@ const Function& Maker::replay_of(const Function& function) {
             for (size_t i = 0; i < results.size(); ++i) values[op.results[i]] = results[i];
             return true;
         }
-        return writes_memory(op.code);
+        const bool stores = op.code == Opcode::Store || op.code == Opcode::Atomic;
+        return writes_memory(op.code) && !(stores && local_array_of(op.operands[0]));
     };
     clone_into(b, function.body, map, without_effect);
     clone_op(b, *function.body.terminator(), map);
     return replay;
+}
+
+// Whether the function calls another with a reference, or with an array of its own.
+bool passes_local_memory(const Function& function) {
+    bool found = false;
+    walk(function.body, [&](const Op& op) {
+        if (op.code != Opcode::Call) return;
+        for (const Value* v : op.operands) found = found || v->type.is(TypeKind::Ref) || local_array_of(v);
+    });
+    return found;
+}
+
+// Arrays of the item must be known by name wherever they are used, for their gradients to be found.
+void check_local_arrays(const Function& function) {
+    walk(function.body, [&](const Op& op) {
+        const bool place = op.code == Opcode::At || op.code == Opcode::View || op.code == Opcode::Slice ||
+                           op.code == Opcode::Shape || op.code == Opcode::Stride || op.code == Opcode::IsValid ||
+                           op.code == Opcode::Call || op.code == Opcode::Native;
+        for (const Value* v : op.operands) {
+            if (place || !v->type.is(TypeKind::Array) || !local_array_of(v)) continue;
+            throw UserError(ErrorKind::Gradient,
+                            op.code == Opcode::Address
+                                ? "no gradient through memory of the item whose address is taken"
+                                : "no gradient through an array made in the kernel that is chosen while it runs",
+                            op.location);
+        }
+        if (op.code == Opcode::Address && local_array_of(op.operands[0])) {
+            throw UserError(ErrorKind::Gradient, "no gradient through memory of the item whose address is taken",
+                            op.location);
+        }
+    });
 }
 
 }  // namespace
@@ -687,6 +736,11 @@ std::string add_adjoint(Module& module, const std::string& kernel, std::vector<i
     WEFT_CHECK(function && function->kind == FunctionKind::Kernel, "no kernel " + kernel);
     opt::unchanged_values(module);
     for (const auto& f : module.functions) opt::single_exit(module, *f);
+    for (const auto& f : module.functions) {
+        // What happens to memory of the item is followed within one body.
+        if (passes_local_memory(*f)) opt::inline_calls(module, *f);
+    }
+    for (const auto& f : module.functions) check_local_arrays(*f);
     Maker maker(module);
     const Function* adjoint = &maker.adjoint_of(*function);
     opt::dead_code(module);

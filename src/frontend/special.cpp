@@ -274,7 +274,8 @@ Entity FunctionLowering::special_len(const Expr& e, std::vector<Argument> a) {
     const Type type = named ? *named : a[0].entity.type();
     if (type.is(TypeKind::Array)) return builder_.shape(a[0].entity.value(), 0);
     if (type.is(TypeKind::Mat)) return IntNumber{false, static_cast<uint64_t>(type.rows())};
-    if (type.is_uniform()) return IntNumber{false, static_cast<uint64_t>(type.part_count())};
+    if (type.is_uniform() || type.is(TypeKind::Tuple))
+        return IntNumber{false, static_cast<uint64_t>(type.part_count())};
     fail(ErrorKind::Type, a[0].span, "len needs an array, vector, matrix or tuple, found " + a[0].entity.describe());
 }
 

@@ -74,6 +74,25 @@ void Function::replace_body(Function&& other) {
     for (Op* op : body.ops) op->parent = &body;
 }
 
+const Op* local_array_of(const Value* value) {
+    while (value->op) {
+        switch (value->op->code) {
+            case Opcode::LocalArray:
+                return value->op;
+            case Opcode::At:
+            case Opcode::Member:
+            case Opcode::MemberAt:
+            case Opcode::View:
+            case Opcode::Slice:
+                value = value->op->operands[0];
+                break;
+            default:
+                return nullptr;
+        }
+    }
+    return nullptr;
+}
+
 Function* Module::find(std::string_view name) const {
     for (const auto& function : functions) {
         if (function->name == name) return function.get();

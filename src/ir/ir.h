@@ -118,6 +118,9 @@ struct Function {
     std::deque<Op> ops_;
 };
 
+// The LocalArray op that an array or Ref lies in, when that is certain; else null.
+const Op* local_array_of(const Value* value);
+
 // A compile unit: one kernel (two with its adjoint) and every function they call.
 struct Module {
     std::vector<std::unique_ptr<Function>> functions;

@@ -37,6 +37,10 @@ class DeadCode {
                 op->code == Opcode::StackSeek) {
                 stacks_[op->operands[0]].push_back(op);
             }
+            if (const Op* local = stores(*op) ? local_array_of(op->operands[0]) : nullptr) {
+                local_stores_[local].push_back(op);  // of use only if the array is read
+                continue;
+            }
             for (const auto& inner : op->regions) collect(*inner, is_loop(*op) ? op : loop);
             if (is_root(*op)) roots_.push_back(op);
         }
@@ -45,6 +49,8 @@ class DeadCode {
     static bool is_loop_body(const Region& region) {
         return region.parent && is_loop(*region.parent) && region.parent->regions.back().get() == &region;
     }
+
+    static bool stores(const Op& op) { return op.code == Opcode::Store || op.code == Opcode::Atomic; }
 
     bool is_root(const Op& op) const {
         if (op.code == Opcode::Return || op.code == Opcode::Unreachable) return true;
@@ -96,6 +102,8 @@ class DeadCode {
             }
         } else if (is_loop(op)) {
             need_carried(op, index);
+        } else if (op.code == Opcode::LocalArray) {
+            for (Op* store : local_stores_[&op]) mark(*store);
         } else if (op.code == Opcode::StackPop || op.code == Opcode::StackRead) {
             for (Op* other : stacks_[op.operands[0]]) mark(*other);
         }
@@ -168,6 +176,7 @@ class DeadCode {
     std::vector<Op*> roots_;
     std::unordered_map<const Op*, std::vector<Op*>> exits_;      // of each loop: what sets its carried values
     std::unordered_map<const Value*, std::vector<Op*>> stacks_;  // pushes and pops of each stack
+    std::unordered_map<const Op*, std::vector<Op*>> local_stores_;
     std::unordered_set<const Op*> live_ops_;
     std::unordered_set<const Value*> live_values_;
     std::unordered_set<std::pair<const Op*, size_t>, PairHash> carried_;

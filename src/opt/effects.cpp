@@ -8,7 +8,8 @@ bool has_effects(const ir::Module& module, const ir::Function& function) {
         if (op.code == ir::Opcode::Call) {
             found = found || has_effects(module, *module.find(op.text));
         } else {
-            found = found || ir::writes_memory(op.code);
+            const bool stores = op.code == ir::Opcode::Store || op.code == ir::Opcode::Atomic;
+            found = found || (ir::writes_memory(op.code) && !(stores && ir::local_array_of(op.operands[0])));
         }
     });
     return found;

@@ -24,7 +24,8 @@ void keep_reachable(ir::Module& module, std::string_view entry);
 // return become flags. What reverse mode works on.
 void single_exit(ir::Module& module, ir::Function& function);
 
-// Copies the bodies of all called functions into `function`, calls within them as well. The callees must have one exit.
+// Copies the bodies of all called functions into `function`, calls within them as well, but not of those that name an
+// adjoint. The callees must have one exit.
 void inline_calls(ir::Module& module, ir::Function& function);
 
 // Whether running the function changes anything outside it (stores, atomics, prints, asserts, also in what it calls).
