@@ -731,6 +731,12 @@ void check_local_arrays(const Function& function) {
 
 }  // namespace
 
+const Function& adjoint_of(Module& module, const Function& function) {
+    opt::unchanged_values(module);
+    for (const auto& f : module.functions) opt::single_exit(module, *f);
+    return Maker(module).adjoint_of(function);
+}
+
 std::string add_adjoint(Module& module, const std::string& kernel, std::vector<int>* restored) {
     Function* function = module.find(kernel);
     WEFT_CHECK(function && function->kind == FunctionKind::Kernel, "no kernel " + kernel);

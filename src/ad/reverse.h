@@ -26,4 +26,10 @@ namespace weft::ad {
 // `restored` that is refused instead. Throws UserError (Gradient), located, for what has no derivative.
 std::string add_adjoint(ir::Module& module, const std::string& kernel, std::vector<int>* restored = nullptr);
 
+// The adjoint of a function of the module (see above for its parameters), made on first use.
+const ir::Function& adjoint_of(ir::Module& module, const ir::Function& function);
+
+// Replaces the Gradient ops of the module by calls of adjoints.
+void expand_gradients(ir::Module& module);
+
 }  // namespace weft::ad

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "base/error.h"
+#include "bind/instances.h"
 #include "bind/objects.h"
+#include "bind/values.h"
 #include "frontend/environment.h"
 #include "ir/builder.h"
 
@@ -80,6 +82,24 @@ Binding read_constant(nb::handle value) {
     return constant;
 }
 
+// A struct of numbers, by its bytes.
+Binding read_struct(nb::handle object, ValueObject& value) {
+    if (value.type().contains_array()) return Unusable{"a struct with arrays"};
+    if (nb::hasattr(object, "_refresh")) object.attr("_refresh")();
+    frontend::Constant constant{value.type(), {}};
+    const auto read = [&](const auto& self, ir::Type type, const std::byte* from) -> void {
+        if (type.is_scalar()) {
+            uint64_t bits = 0;
+            std::memcpy(&bits, from, static_cast<size_t>(ir::size_of(type)));
+            constant.bits.push_back(bits);
+            return;
+        }
+        for (int i = 0; i < type.part_count(); ++i) self(self, type.part(i), from + ir::offset_of(type, i));
+    };
+    read(read, value.type(), value.data());
+    return constant;
+}
+
 Binding read_class(nb::handle object) {
     PyObject* p = object.ptr();
     if (p == reinterpret_cast<PyObject*>(&PyFloat_Type)) return ir::f32();
@@ -110,6 +130,10 @@ Binding read_annotation(nb::handle object) {
     if (nb::isinstance<nb::tuple>(object) || nb::isinstance<nb::list>(object)) {
         builtins::TypePattern tuple(builtins::TypePattern::Kind::Tuple);
         for (nb::handle part : object) {
+            if (part.is(nb::handle(Py_Ellipsis)) && tuple.parts.size() == 1) {
+                tuple.lengths.emplace_back();  // any number of the one part
+                continue;
+            }
             const Binding binding = read_annotation(part);
             if (const auto* type = std::get_if<ir::Type>(&binding)) {
                 tuple.parts.emplace_back(*type);
@@ -201,9 +225,10 @@ class PythonEnvironment : public frontend::Environment {
         return Unknown{};
     }
 
-    Binding evaluate(std::string_view expression, std::span<const std::pair<std::string, Binding>> locals) override {
+    Binding evaluate(std::string_view expression, const frontend::Span& where,
+                     std::span<const std::pair<std::string, Binding>> locals) override {
         const nb::gil_scoped_acquire gil;
-        if (const auto it = statics_.find(std::string(expression)); it != statics_.end()) {
+        if (const auto it = statics_.find({where.line, where.column}); it != statics_.end()) {
             return read_static(nb::borrow(static_cast<PyObject*>(it->second.get())));
         }
         nb::dict names = names_of_closure();
@@ -211,6 +236,8 @@ class PythonEnvironment : public frontend::Environment {
             if (const auto* number = std::get_if<frontend::IntNumber>(&value)) {
                 const auto magnitude = static_cast<long long>(number->magnitude);
                 names[name.c_str()] = nb::steal(PyLong_FromLongLong(number->negative ? -magnitude : magnitude));
+            } else if (const auto* real = std::get_if<frontend::FloatNumber>(&value)) {
+                names[name.c_str()] = nb::steal(PyFloat_FromDouble(real->value));
             }
         }
         nb::object result;
@@ -224,9 +251,9 @@ class PythonEnvironment : public frontend::Environment {
     }
 
     // With the GIL held.
-    void evaluate_now(const std::string& expression) {
+    void evaluate_now(const std::string& expression, const frontend::Span& where) {
         try {
-            statics_[expression] = hold(evaluate_python("(" + expression + "\n)", names_of_closure()));
+            statics_[{where.line, where.column}] = hold(evaluate_python("(" + expression + "\n)", names_of_closure()));
         } catch (nb::python_error&) {
             // Raised again, and located, if lowering reaches it.
         }
@@ -297,7 +324,8 @@ class PythonEnvironment : public frontend::Environment {
     }
 
     std::shared_ptr<void> function_;
-    std::map<std::string, std::shared_ptr<void>> statics_;  // values of wp.static(...) by text, taken at definition
+    // Values of wp.static(...) by line and column, taken at definition.
+    std::map<std::pair<int, int>, std::shared_ptr<void>> statics_;
 };
 
 }  // namespace
@@ -318,6 +346,9 @@ Binding read_binding(nb::handle object) {
     if (const nb::object function = attribute_or_null(object, "_weft_function_");
         function.is_valid() && nb::isinstance<FunctionObject>(function)) {
         return std::shared_ptr<const frontend::OverloadSet>(nb::cast<FunctionObject&>(function).overloads);
+    }
+    if (ValueObject* value = instance<ValueObject>(p); value && value->type().is(ir::TypeKind::Struct)) {
+        return read_struct(object, *value);
     }
     if (const nb::object type = attribute_or_null(object, "_weft_type_");
         type.is_valid() && nb::isinstance<ir::Type>(type)) {
@@ -345,7 +376,7 @@ std::shared_ptr<frontend::Environment> make_environment(nb::object function) {
 void evaluate_statics(const frontend::FunctionSource& source) {
     auto* environment = dynamic_cast<PythonEnvironment*>(source.environment.get());
     WEFT_CHECK(environment, "the function " + source.name + " does not come from Python");
-    for (const std::string& expression : frontend::fixed_statics(source)) environment->evaluate_now(expression);
+    for (const auto& fixed : frontend::fixed_statics(source)) environment->evaluate_now(fixed.expression, fixed.span);
 }
 
 }  // namespace weft::bind

@@ -16,6 +16,8 @@ void kernel_rows(Rows& rows) {
     rows.add("type", "(a: Any) -> Any", special(), "The type of a value.");
     rows.add("range", "(end: int32) -> Any", special(), "The turns of a `for` loop.");
     rows.add("adjoint", "(a: Any) -> Any", special(), "`wp.adjoint[x]`: the adjoint of a parameter, in a func_grad.");
+    rows.add("grad", "(func: Callable) -> Any", special(),
+             "In a kernel: the function that gives the derivatives of `func` by its arguments.");
     rows.add("expect_eq", "(a: Any, b: Any) -> None", special(), "Prints an error where the values differ.");
     rows.add("expect_neq", "(a: Any, b: Any) -> None", special(), "Prints an error where the values are equal.");
     rows.add("expect_near", "(a: Any, b: Any, tolerance: Any) -> None", special(),

@@ -203,7 +203,7 @@ std::string TypePattern::str() const {
         case Kind::Tuple: {
             std::string text = "tuple[";
             for (size_t i = 0; i < parts.size(); ++i) text += (i ? ", " : "") + parts[i].str();
-            return text + "]";
+            return text + (lengths.empty() ? "]" : ", ...]");
         }
     }
     WEFT_CHECK(false, "a pattern without a kind");
@@ -235,7 +235,14 @@ bool match(const TypePattern& pattern, Type type, Matches& matches) {
             return type.is(TypeKind::Array) && match(pattern.parts[0], type.target(), matches) &&
                    match_length(pattern.lengths[0], type.ndim(), matches);
         case Kind::Tuple: {
-            if (!type.is(TypeKind::Tuple) || type.part_count() != static_cast<int>(pattern.parts.size())) return false;
+            if (!type.is(TypeKind::Tuple)) return false;
+            if (!pattern.lengths.empty()) {
+                for (int i = 0; i < type.part_count(); ++i) {
+                    if (!match(pattern.parts[0], type.part(i), matches)) return false;
+                }
+                return true;
+            }
+            if (type.part_count() != static_cast<int>(pattern.parts.size())) return false;
             for (size_t i = 0; i < pattern.parts.size(); ++i) {
                 if (!match(pattern.parts[i], type.part(static_cast<int>(i)), matches)) return false;
             }

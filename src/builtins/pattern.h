@@ -24,7 +24,7 @@ struct TypePattern {
         Quaternion,  // parts = {element}
         Transform,   // parts = {element}
         Array,       // parts = {element}, lengths = {ndim}
-        Tuple,       // parts: several results
+        Tuple,       // parts: several results; with a length: any number of parts[0]
         Function,    // a function passed by name
     };
     // A number, a variable (lower-case name), or either empty: any.

@@ -13,6 +13,7 @@ Entity FunctionLowering::call(const Expr& e) {
     const Entity callee = expression(e.child(0));
     if (const auto* builtin = callee.as<BuiltinName>()) return call_builtin(builtin->name, e);
     if (const auto* set = callee.as<std::shared_ptr<const OverloadSet>>()) return call_function(**set, e, arguments(e));
+    if (const auto* gradient = callee.as<GradientEntity>()) return call_gradient(*gradient, e);
     if (const auto* type = callee.as<Type>()) {
         const auto given = arguments(e);
         at(e.span);
@@ -161,12 +162,37 @@ std::optional<std::vector<FunctionLowering::Argument>> FunctionLowering::match_p
     return result;
 }
 
-Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, std::vector<Argument> arguments) {
-    struct Candidate {
-        std::shared_ptr<const FunctionSource> source;
-        std::vector<Entity> entities;
-        std::vector<InstanceArgument> types;
-    };
+// wp.grad(f)(...): the derivative of f by each of its arguments that is a value; zero for integers.
+Entity FunctionLowering::call_gradient(const GradientEntity& gradient, const Expr& e) {
+    auto given = arguments(e);
+    if (gradient.functions) return call_function(*gradient.functions, e, std::move(given), true);
+    std::vector<InstanceArgument> types;
+    std::vector<Value*> values;
+    for (const Argument& a : given) {
+        values.push_back(materialize(a.entity, a.span));
+        types.push_back({values.back()->type, {}});
+    }
+    std::vector<Type> operands;
+    for (const Value* v : values) operands.push_back(v->type);
+    const Instance& instance = instances_.instance(instances_.calling(BuiltinName{gradient.builtin}, operands), types,
+                                                   source_.location(e.span));
+    at(e.span);
+    return gradient_of(instance, values);
+}
+
+Entity FunctionLowering::gradient_of(const Instance& instance, std::span<Value* const> values) {
+    const auto results = builder_.gradient(*instance.function, values);
+    TupleEntity all;
+    size_t next = 0;
+    for (Value* v : values) {
+        if (v->type.contains_array()) continue;
+        all.parts.emplace_back(v->type.is_differentiable() ? results[next++] : builder_.zero(v->type));
+    }
+    return all.parts.size() == 1 ? all.parts[0] : Entity(all);
+}
+
+Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, std::vector<Argument> arguments,
+                                       bool derivative) {
     std::vector<std::string> reasons;
     // The latest definition that fits exactly; else the latest generic one.
     for (const bool generic : {false, true}) {
@@ -220,6 +246,7 @@ Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, st
             }
             const Instance& instance = instances_.instance(*it, types, source_.location(e.span));
             at(e.span);
+            if (derivative) return gradient_of(instance, values);
             const Entity result = call_instance(instance, values);
             for (const auto& write_back : back) write_back();
             return result;

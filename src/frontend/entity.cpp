@@ -10,11 +10,14 @@ using builtins::user_name;
 bool same_int(const IntNumber& a, const IntNumber& b) { return a.negative == b.negative && a.magnitude == b.magnitude; }
 
 ir::Value* constant_value(ir::Builder& builder, const Constant& constant) {
-    if (constant.type.is_scalar()) return builder.constant_bits(constant.type, constant.bits.at(0));
-    std::vector<ir::Value*> parts;
-    for (const uint64_t bits : constant.bits)
-        parts.push_back(builder.constant_bits(constant.type.element_type(), bits));
-    return builder.compose(constant.type, parts);
+    size_t next = 0;
+    const auto make = [&](const auto& self, ir::Type type) -> ir::Value* {
+        if (type.is_scalar()) return builder.constant_bits(type, constant.bits.at(next++));
+        std::vector<ir::Value*> parts;
+        for (int i = 0; i < type.part_count(); ++i) parts.push_back(self(self, type.part(i)));
+        return builder.compose(type, parts);
+    };
+    return make(make, constant.type);
 }
 
 }  // namespace
@@ -46,6 +49,8 @@ std::string Entity::describe() const {
     if (as<TupleEntity>()) return "a tuple";
     if (as<ShapeEntity>()) return "the shape of an array";
     if (as<AdjointEntity>()) return "`wp.adjoint`";
+    if (const auto* g = as<GradientEntity>())
+        return "the gradient of `" + (g->functions ? g->functions->name : g->builtin) + "`";
     if (const auto* r = as<Reference>()) return user_name(r->ref->type.target());
     return "nothing";
 }
@@ -66,6 +71,10 @@ bool same(const Entity& a, const Entity& b) {
     if (const auto* x = a.as<StringValue>()) return x->text == b.as<StringValue>()->text;
     if (const auto* x = a.as<Object>()) return x->handle == b.as<Object>()->handle;
     if (const auto* x = a.as<ShapeEntity>()) return x->array == b.as<ShapeEntity>()->array;
+    if (const auto* x = a.as<GradientEntity>()) {
+        const auto* y = b.as<GradientEntity>();
+        return x->functions == y->functions && x->builtin == y->builtin;
+    }
     if (const auto* x = a.as<Reference>()) return x->ref == b.as<Reference>()->ref;
     if (const auto* x = a.as<TupleEntity>()) {
         const auto& other = b.as<TupleEntity>()->parts;

@@ -26,13 +26,18 @@ struct ShapeEntity {
 struct Reference {
     ir::Value* ref = nullptr;
 };
+// `wp.grad(f)`, before it is called: the function, or the builtin.
+struct GradientEntity {
+    std::shared_ptr<const OverloadSet> functions;  // null for a builtin
+    std::string builtin;
+};
 // `wp.adjoint` inside a func_grad, before it is indexed.
 struct AdjointEntity {};
 
 struct Entity {
     std::variant<Unknown, NoneValue, ir::Value*, IntNumber, FloatNumber, BoolNumber, ir::Type, BuiltinName,
                  std::shared_ptr<const OverloadSet>, StringValue, Object, TupleEntity, ShapeEntity, AdjointEntity,
-                 Reference>
+                 Reference, GradientEntity>
         what;
 
     Entity() = default;

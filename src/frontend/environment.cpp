@@ -30,11 +30,11 @@ void walk(const std::vector<StmtPtr>& statements, const std::function<void(const
 
 }  // namespace
 
-std::vector<std::string> fixed_statics(const FunctionSource& function) {
+std::vector<FixedStatic> fixed_statics(const FunctionSource& function) {
     std::set<std::string> local;
     collect_assigned(function.tree->body, local);
     for (const auto& p : function.tree->parameters) local.insert(p.name);
-    std::vector<std::string> expressions;
+    std::vector<FixedStatic> expressions;
     walk(function.tree->body, [&](const Expr& e) {
         if (e.kind != ExprKind::Call || e.child(0).text != "static" || e.children.size() != 2) return;
         // What cannot be read as an expression of kernels (a comprehension) may name anything.
@@ -43,7 +43,7 @@ std::vector<std::string> fixed_statics(const FunctionSource& function) {
         std::set<std::string> names;
         collect_names(e.child(1), names);
         for (const auto& name : names) fixed = fixed && !local.contains(name);
-        if (fixed) expressions.push_back(function.text(e.child(1).span));
+        if (fixed) expressions.push_back({function.text(e.child(1).span), e.child(1).span});
     });
     return expressions;
 }

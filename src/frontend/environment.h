@@ -47,7 +47,7 @@ struct FloatNumber {  // float32 likewise
 struct BoolNumber {
     bool value = false;
 };
-// A typed scalar, or a vec, mat, quat or transform: the bits of each part, as an IR constant has them.
+// A typed scalar, a vec, mat, quat, transform or struct of these: the bits of each scalar, as an IR constant has them.
 struct Constant {
     ir::Type type;
     std::vector<uint64_t> bits;
@@ -74,7 +74,11 @@ using Binding =
 
 // The expressions of `wp.static(...)` in a function that name nothing the function assigns: they have one value, which
 // the peer takes when the function is defined.
-std::vector<std::string> fixed_statics(const FunctionSource& function);
+struct FixedStatic {
+    std::string expression;
+    Span span;
+};
+std::vector<FixedStatic> fixed_statics(const FunctionSource& function);
 
 // One per user function or kernel. Calls may come from any thread, without the GIL, but not at the same time.
 class Environment {
@@ -93,7 +97,8 @@ class Environment {
     virtual Binding default_value(const std::string& parameter) = 0;
     // wp.static(expression): evaluates source text with the function's names and `locals` (unrolled loop variables).
     // What Python raises becomes a UserError (Value).
-    virtual Binding evaluate(std::string_view expression, std::span<const std::pair<std::string, Binding>> locals) = 0;
+    virtual Binding evaluate(std::string_view expression, const Span& where,
+                             std::span<const std::pair<std::string, Binding>> locals) = 0;
     // Names close to `name`, for "did you mean"; may be empty.
     virtual std::vector<std::string> names() { return {}; }
 };

@@ -320,8 +320,14 @@ Entity FunctionLowering::static_value(const Expr& call) {
     const Expr& expression = call.child(1);
     if (auto known = known_locally(expression)) return *known;
     std::vector<std::pair<std::string, Binding>> locals;
-    for (const auto& name : unrolled_) {
+    std::set<std::string> constants = unrolled_;
+    constants.insert(literal_names_.begin(), literal_names_.end());
+    for (const auto& name : constants) {
         const auto it = names_.find(name);
+        if (it != names_.end() && it->second.type().is_float()) {
+            if (const auto real = ir::constant_number(it->second.value())) locals.emplace_back(name, FloatNumber{*real});
+            continue;
+        }
         const auto number =
             it == names_.end() || !it->second.value() ? std::nullopt : ir::constant_integer(it->second.value());
         if (!number) continue;
@@ -329,7 +335,7 @@ Entity FunctionLowering::static_value(const Expr& call) {
         locals.emplace_back(name, IntNumber{negative, static_cast<uint64_t>(negative ? -*number : *number)});
     }
     try {
-        const Binding binding = source_.environment->evaluate(source_.text(expression.span), locals);
+        const Binding binding = source_.environment->evaluate(source_.text(expression.span), expression.span, locals);
         return from_binding(binding, source_.text(expression.span), expression.span);
     } catch (const UserError& error) {
         throw error.at(source_.location(expression.span));

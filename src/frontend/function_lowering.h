@@ -191,6 +191,9 @@ class FunctionLowering {
     // ---- operators.cpp
     Entity call_operator(const std::string& builtin, const std::string& op, std::vector<Entity> operands,
                          const Expr& e);
+    // A user's function of the operator's name whose parameters have just these types: it comes before the builtin.
+    bool has_user_operator(const std::string& builtin, std::span<const Entity> operands);
+    const OverloadSet* user_operator(const std::string& builtin);
     // The value of a builtin on values, by its rows; nothing when no row fits.
     std::optional<Entity> try_rows(const std::string& name, std::span<const Entity> arguments, const Span& span);
     Entity lower_row(const builtins::Row& row, std::span<Value* const> arguments, Type result, const Span& span);
@@ -201,7 +204,12 @@ class FunctionLowering {
     bool starred_slice(const Expr& e, std::vector<Argument>& out);
     Entity call_builtin(const std::string& name, const Expr& e);
     void write_back(const Expr& call);
-    Entity call_function(const OverloadSet& set, const Expr& e, std::vector<Argument> arguments);
+    // `derivative`: the gradient instead of the result.
+    Entity call_function(const OverloadSet& set, const Expr& e, std::vector<Argument> arguments,
+                         bool derivative = false);
+    Entity call_gradient(const GradientEntity& gradient, const Expr& e);
+    Entity gradient_of(const Instance& instance, std::span<Value* const> values);
+    Entity special_grad(const Expr& e, std::vector<Argument> a);
     std::optional<std::vector<Argument>> match_parameters(const FunctionSource& f, std::span<const Argument> arguments,
                                                           std::string* why);
     Entity call_instance(const Instance& instance, std::span<Value* const> arguments);
@@ -256,6 +264,7 @@ class FunctionLowering {
     std::set<std::string> memory_names_;        // locals whose address is taken
     std::set<std::string> literal_names_;       // locals that stand for a literal
     std::set<std::string> unrolled_;            // names that are turns of unrolled loops, for wp.static
+    std::map<std::string, std::shared_ptr<const OverloadSet>> operators_;  // of the user, by name; null: none
     std::map<std::string, Entity> free_names_;  // answers of the environment
     bool reachable_ = true;
     std::vector<Loop> loops_;

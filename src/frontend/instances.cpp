@@ -31,7 +31,7 @@ class PreludeEnvironment : public Environment {
         return Unknown{};
     }
     Binding default_value(const std::string&) override { return Unknown{}; }
-    Binding evaluate(std::string_view, std::span<const std::pair<std::string, Binding>>) override { return Unknown{}; }
+    Binding evaluate(std::string_view, const Span&, std::span<const std::pair<std::string, Binding>>) override { return Unknown{}; }
 
   private:
     Binding result() const {
@@ -51,6 +51,58 @@ std::shared_ptr<FunctionSource> prelude_source(std::string_view tree, std::share
     source->name = source->tree->name;
     source->file = std::move(file);
     source->environment = std::move(environment);
+    return source;
+}
+
+// The names in a function that only calls another: `callee`, and its own parameters' types.
+class CallEnvironment : public Environment {
+  public:
+    CallEnvironment(Binding callee, std::map<std::string, ir::Type> types)
+        : callee_(std::move(callee)), types_(std::move(types)) {}
+
+    Binding name(const std::string& name) override { return name == "callee" ? callee_ : Binding(Unknown{}); }
+    Binding attribute(const Object&, const std::string&) override { return Unknown{}; }
+    Binding annotation(const std::string& parameter) override {
+        const auto it = types_.find(parameter);
+        return it == types_.end() ? Binding(Unknown{}) : Binding(it->second);
+    }
+    Binding default_value(const std::string&) override { return Unknown{}; }
+    Binding evaluate(std::string_view, const Span&, std::span<const std::pair<std::string, Binding>>) override { return Unknown{}; }
+
+  private:
+    Binding callee_;
+    std::map<std::string, ir::Type> types_;
+};
+
+ExprPtr name_expression(const std::string& name) {
+    auto e = std::make_unique<Expr>();
+    e->kind = ExprKind::Name;
+    e->text = name;
+    return e;
+}
+
+// `def call(a0, a1, ...): return callee(a0, a1, ...)`
+std::shared_ptr<const FunctionSource> make_calling(const Binding& callee, std::span<const ir::Type> types) {
+    auto tree = std::make_shared<FunctionTree>();
+    tree->name = "call";
+    auto call = std::make_unique<Expr>();
+    call->kind = ExprKind::Call;
+    call->children.push_back(name_expression("callee"));
+    std::map<std::string, ir::Type> parameters;
+    for (size_t i = 0; i < types.size(); ++i) {
+        const std::string name = "a" + std::to_string(i);
+        parameters[name] = types[i];
+        tree->parameters.push_back({name, {}, "", nullptr});
+        call->children.push_back(name_expression(name));
+    }
+    auto statement = std::make_unique<Stmt>();
+    statement->kind = StmtKind::Return;
+    statement->children.push_back(std::move(call));
+    tree->body.push_back(std::move(statement));
+    auto source = std::make_shared<FunctionSource>();
+    source->name = tree->name;
+    source->tree = std::move(tree);
+    source->environment = std::make_shared<CallEnvironment>(callee, std::move(parameters));
     return source;
 }
 
@@ -84,6 +136,16 @@ const std::vector<ParameterInfo>& Instances::signature(const FunctionSource& sou
     const auto [it, fresh] = signatures_.try_emplace(&source);
     if (fresh) it->second = frontend::signature(source);
     return it->second;
+}
+
+std::shared_ptr<const FunctionSource> Instances::calling(const Binding& callee, std::span<const ir::Type> types) {
+    return wrappers_.emplace_back(make_calling(callee, types));
+}
+
+bool Instances::is_active(const FunctionSource& source) const {
+    const std::string key = std::to_string(reinterpret_cast<uintptr_t>(&source));
+    return std::any_of(active_.begin(), active_.end(),
+                       [&](const std::string& active) { return active == key || active.starts_with(key + ","); });
 }
 
 std::string Instances::unique_name(const std::string& wanted) {

@@ -45,6 +45,11 @@ class Instances {
     // The same for a function of the prelude.
     const Instance& prelude(const builtins::Row& row, std::span<const ir::Type> arguments, const Location& call);
 
+    // `def call(a0, a1, ...): return callee(a0, a1, ...)`, kept for as long as this lives.
+    std::shared_ptr<const FunctionSource> calling(const Binding& callee, std::span<const ir::Type> types);
+    // Whether the function is being lowered: calling it would be recursion.
+    bool is_active(const FunctionSource& source) const;
+
     // The parameters of a function, asked of its environment once.
     const std::vector<ParameterInfo>& signature(const FunctionSource& source);
 
@@ -57,6 +62,7 @@ class Instances {
     const LoweringOptions& options_;
     std::map<std::string, Instance> made_;
     std::map<const FunctionSource*, std::vector<ParameterInfo>> signatures_;
+    std::vector<std::shared_ptr<const FunctionSource>> wrappers_;
     std::vector<std::string> active_;  // keys of the instances being lowered
     std::set<std::string> names_;
     std::map<const builtins::Row*, std::map<std::string, std::shared_ptr<const FunctionSource>>> prelude_sources_;

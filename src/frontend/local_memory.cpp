@@ -147,7 +147,8 @@ ir::Value* FunctionLowering::reference_to(const Expr& e, std::function<void()>* 
             while (digits.ends_with("0") && !digits.ends_with(".0")) digits.pop_back();
             literal = "wp." + user_name(v->type) + "(" + digits + ")";
         }
-        refuse({"`" + e.text + "` stands for a literal, which has no address: write " + e.text + " = " + literal});
+        fail(ErrorKind::Type, e.span,
+             "`" + e.text + "` stands for a literal, which has no address: write " + e.text + " = " + literal);
     }
     Place p = place(e);
     if (p.ref && p.path.empty()) return p.ref;

@@ -7,62 +7,6 @@
 #include "ir/verify.h"
 
 namespace weft::frontend {
-namespace {
-
-// The names in a function that only calls another: `callee`, and its own parameters' types.
-class CallEnvironment : public Environment {
-  public:
-    CallEnvironment(Binding callee, std::map<std::string, ir::Type> types)
-        : callee_(std::move(callee)), types_(std::move(types)) {}
-
-    Binding name(const std::string& name) override { return name == "callee" ? callee_ : Binding(Unknown{}); }
-    Binding attribute(const Object&, const std::string&) override { return Unknown{}; }
-    Binding annotation(const std::string& parameter) override {
-        const auto it = types_.find(parameter);
-        return it == types_.end() ? Binding(Unknown{}) : Binding(it->second);
-    }
-    Binding default_value(const std::string&) override { return Unknown{}; }
-    Binding evaluate(std::string_view, std::span<const std::pair<std::string, Binding>>) override { return Unknown{}; }
-
-  private:
-    Binding callee_;
-    std::map<std::string, ir::Type> types_;
-};
-
-ExprPtr name_expression(const std::string& name) {
-    auto e = std::make_unique<Expr>();
-    e->kind = ExprKind::Name;
-    e->text = name;
-    return e;
-}
-
-// `def call(a0, a1, ...): return callee(a0, a1, ...)`
-std::shared_ptr<const FunctionSource> calling(const Binding& callee, std::span<const ir::Type> types) {
-    auto tree = std::make_shared<FunctionTree>();
-    tree->name = "call";
-    auto call = std::make_unique<Expr>();
-    call->kind = ExprKind::Call;
-    call->children.push_back(name_expression("callee"));
-    std::map<std::string, ir::Type> parameters;
-    for (size_t i = 0; i < types.size(); ++i) {
-        const std::string name = "a" + std::to_string(i);
-        parameters[name] = types[i];
-        tree->parameters.push_back({name, {}, "", nullptr});
-        call->children.push_back(name_expression(name));
-    }
-    auto statement = std::make_unique<Stmt>();
-    statement->kind = StmtKind::Return;
-    statement->children.push_back(std::move(call));
-    tree->body.push_back(std::move(statement));
-    auto source = std::make_shared<FunctionSource>();
-    source->name = tree->name;
-    source->tree = std::move(tree);
-    source->environment = std::make_shared<CallEnvironment>(callee, std::move(parameters));
-    return source;
-}
-
-}  // namespace
-
 std::vector<ParameterInfo> signature(const FunctionSource& function) {
     std::vector<ParameterInfo> parameters;
     for (const auto& p : function.tree->parameters) {
@@ -140,7 +84,7 @@ std::unique_ptr<ir::Module> lower_call(const Binding& callee, std::span<const ir
     const std::string name = instances.unique_name(options.kernel_name.empty() ? "kernel" : options.kernel_name);
     std::vector<InstanceArgument> arguments;
     for (const ir::Type type : argument_types) arguments.push_back({type, {}});
-    const Instance instance = instances.instance(calling(callee, argument_types), arguments, {});
+    const Instance instance = instances.instance(instances.calling(callee, argument_types), arguments, {});
 
     auto function = std::make_unique<ir::Function>();
     function->name = name;

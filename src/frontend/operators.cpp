@@ -42,13 +42,15 @@ Entity FunctionLowering::call_operator(const std::string& builtin, const std::st
         }
     }
     at(e.span);
-    if (auto result = try_rows(builtin, operands, e.span)) return *result;
+    const bool overloaded = has_user_operator(builtin, operands);
+    if (!overloaded) {
+        if (auto result = try_rows(builtin, operands, e.span)) return *result;
+    }
     // A user's function of the operator's name: how structs get operators.
-    const Binding binding = source_.environment->name(builtin);
-    if (const auto* set = std::get_if<std::shared_ptr<const OverloadSet>>(&binding)) {
+    if (const OverloadSet* set = user_operator(builtin)) {
         std::vector<Argument> arguments;
         for (const auto& operand : operands) arguments.push_back({"", operand, e.span, nullptr});
-        return call_function(**set, e, std::move(arguments));
+        return call_function(*set, e, std::move(arguments));
     }
     std::string found;
     for (const auto& operand : operands) found += (found.empty() ? "" : " and ") + operand.describe();
@@ -63,6 +65,30 @@ Entity FunctionLowering::call_operator(const std::string& builtin, const std::st
         notes.push_back("`" + op + "` takes:" + list);
     }
     fail(ErrorKind::Type, e.span, "`" + op + "` has no meaning for " + found, notes);
+}
+
+const OverloadSet* FunctionLowering::user_operator(const std::string& builtin) {
+    const auto [it, fresh] = operators_.try_emplace(builtin);
+    if (fresh) {
+        const Binding binding = source_.environment->name(builtin);
+        if (const auto* set = std::get_if<std::shared_ptr<const OverloadSet>>(&binding)) it->second = *set;
+    }
+    return it->second.get();
+}
+
+bool FunctionLowering::has_user_operator(const std::string& builtin, std::span<const Entity> operands) {
+    const OverloadSet* set = user_operator(builtin);
+    if (!set) return false;
+    for (const auto& function : set->functions) {
+        // Inside itself the operator is the builtin.
+        if (instances_.is_active(*function)) continue;
+        const auto& parameters = instances_.signature(*function);
+        bool fits = parameters.size() == operands.size();
+        for (size_t i = 0; fits && i < operands.size(); ++i)
+            fits = parameters[i].type.is_exact() && parameters[i].type.exact == operands[i].type();
+        if (fits) return true;
+    }
+    return false;
 }
 
 std::optional<Entity> FunctionLowering::try_rows(const std::string& name, std::span<const Entity> arguments,

@@ -46,6 +46,7 @@ const std::map<std::string, FunctionLowering::Special>& FunctionLowering::specia
         {"full", &F::special_full},
         {"array", &F::special_array},
         {"address_of", &F::special_address_of},
+        {"grad", &F::special_grad},
         {"expect_eq", &F::special_expect},
         {"expect_neq", &F::special_expect},
         {"expect_near", &F::special_expect},
@@ -440,6 +441,14 @@ Entity FunctionLowering::special_atomic(const Expr& e, std::vector<Argument> a) 
     if (!nullable_.contains(a[0].entity.value())) return apply()[0];
     return branch(builder_.is_valid(a[0].entity.value()), apply,
                   [&]() -> std::vector<Value*> { return {builder_.zero(element)}; })[0];
+}
+
+Entity FunctionLowering::special_grad(const Expr& e, std::vector<Argument> a) {
+    if (a.size() == 1) {
+        if (const auto* set = a[0].entity.as<std::shared_ptr<const OverloadSet>>()) return GradientEntity{*set, ""};
+        if (const auto* builtin = a[0].entity.as<BuiltinName>()) return GradientEntity{nullptr, builtin->name};
+    }
+    fail(ErrorKind::Argument, e.span, "grad takes one function");
 }
 
 Entity FunctionLowering::special_refused(const Expr& e, std::vector<Argument>) {

@@ -146,7 +146,7 @@ void FunctionLowering::augment(const Stmt& s) {
         const bool bits = op == "&" || op == "|" || op == "^";
         const auto element = p.type;
         const bool numbers = (element.is_scalar() && !element.is_bool()) || (element.is_uniform());
-        if ((op == "+" || op == "-" || bits) && numbers && !p.alone) {
+        if ((op == "+" || op == "-" || bits) && numbers && !p.alone && !user_operator(builtin_of(op))) {
             Value* v = value(right);
             if (v->type != element) {
                 fail(ErrorKind::Type, right.span,

@@ -468,6 +468,14 @@ std::vector<Value*> Builder::call(const Function& callee, Values arguments) {
     return emit_op(Opcode::Call, arguments, callee.results, {}, callee.name).results;
 }
 
+std::vector<Value*> Builder::gradient(const Function& callee, Values arguments) {
+    std::vector<Type> results;
+    for (const Value* p : callee.parameters()) {
+        if (p->type.is_differentiable() && !p->type.contains_array()) results.push_back(p->type);
+    }
+    return emit(Opcode::Gradient, arguments, results, {}, callee.name);
+}
+
 Value* Builder::native(std::string_view symbol, Type result, Values arguments) {
     return emit_op(Opcode::Native, arguments, {&result, 1}, {}, symbol).result();
 }

@@ -286,6 +286,14 @@ class Verifier {
             case Opcode::LaunchDim:
                 want(word() >= 0 && word() < 8 && result() == i32(), "wrong dimension");
                 break;
+            case Opcode::Gradient: {
+                const Function* callee = module_.find(op.text);
+                expect(callee && callee->kind == FunctionKind::Function, &op, "derives unknown @" + op.text);
+                std::vector<Type> types;
+                for (const Value* v : callee->parameters()) types.push_back(v->type);
+                same_types(op, op.operands, types);
+                break;
+            }
             case Opcode::Call: {
                 const Function* callee = module_.find(op.text);
                 expect(callee && callee->kind == FunctionKind::Function, &op, "calls unknown @" + op.text);

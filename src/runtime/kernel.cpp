@@ -113,6 +113,7 @@ KernelInstance& Kernel::instance(std::span<const ir::Type> types) {
         lowering.kernel_name = name_;
         std::unique_ptr<ir::Module> module =
             frontend::lower_kernel(*source_, generic ? types : std::span<const ir::Type>{}, lowering);
+        ad::expand_gradients(*module);
         // What the front end takes for assigned and is not would hide where arrays come from.
         opt::unchanged_values(*module);
         opt::dead_code(*module);

@@ -20,7 +20,10 @@ class TableEnvironment final : public Environment {
     Binding attribute(const Object&, const std::string&) override { return Unknown{}; }
     Binding annotation(const std::string& parameter) override { return look_up(annotations_, parameter); }
     Binding default_value(const std::string&) override { return Unknown{}; }
-    Binding evaluate(std::string_view, std::span<const std::pair<std::string, Binding>>) override { return Unknown{}; }
+    Binding evaluate(std::string_view, const frontend::Span&,
+                     std::span<const std::pair<std::string, Binding>>) override {
+        return Unknown{};
+    }
 
   private:
     static Binding look_up(const std::map<std::string, Binding>& table, const std::string& name) {

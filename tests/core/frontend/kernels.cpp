@@ -45,7 +45,8 @@ class TableEnvironment : public Environment {
         }
         return Unknown{};
     }
-    Binding evaluate(std::string_view expression, std::span<const std::pair<std::string, Binding>> locals) override {
+    Binding evaluate(std::string_view expression, const Span&,
+                     std::span<const std::pair<std::string, Binding>> locals) override {
         for (const auto& [name, value] : locals) {
             if (name == expression) return value;
         }
