@@ -144,9 +144,16 @@ class array(_core.Array):
                 np.copyto(self._numpy(), source, casting="unsafe")
 
     def _from_structs(self, data, dtype, device):
+        import numpy as np
+
         self._allocate(dtype, (len(data),), device, True)
         for i, item in enumerate(data):
-            self[i : i + 1]._fill(_core.convert(self._element, item))
+            if isinstance(item, np.void):  # of a NumPy array with a dtype like the struct's
+                value = _core.Value(self._element)
+                value._set_bytes(item.tobytes())
+            else:
+                value = _core.convert(self._element, item)
+            self[i : i + 1]._fill(value)
 
     # ---- what it is ----
 

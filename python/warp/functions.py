@@ -17,20 +17,20 @@ class OverloadSet:
         self.core = _core.OverloadSet(name)
         self.functions = []
 
-    def add(self, function):
-        """A function of equal parameter types replaces the older one."""
+    def including(self, function):
+        """This set with the function in it; another set where it stands in for one of equal parameter types, which
+        whoever has the older one still means."""
         signature = function._signature_key()
-        for i, other in enumerate(self.functions):
-            if other._signature_key() == signature:
-                if other._made is not None:
-                    self.core.remove(other._made)
-                del self.functions[i]
-                break
-        self.functions.append(function)
+        result = self
+        if any(other._signature_key() == signature for other in self.functions):
+            result = OverloadSet(self.name)
+            result.functions = [f for f in self.functions if f._signature_key() != signature]
+        result.functions.append(function)
+        return result
 
     def make(self):
         for function in self.functions:
-            function._make()
+            self.core.add(function._make())
 
 
 class Function:
@@ -45,10 +45,9 @@ class Function:
         self.native = native
         self.gradient = None
         self.replay = None
-        self.overloads = overloads
+        self.overloads = overloads.including(self)
         self._lines = read_lines(function)
         self._made = None
-        overloads.add(self)
         if uses_static(function):
             self._make()
 

@@ -52,8 +52,11 @@ void expand_gradients(Module& module) {
                 if (type.is_differentiable()) arguments.push_back(ones(b, type));
             }
             const auto results = b.call(adjoint, arguments);
-            WEFT_CHECK(results.size() == op.results.size(), "the adjoint of " + op.text + " has other results");
-            for (size_t k = 0; k < results.size(); ++k) values[op.results[k]] = results[k];
+            size_t k = 0;
+            for (Value* result : results) {
+                if (!result->type.contains_array()) values[op.results.at(k++)] = result;
+            }
+            WEFT_CHECK(k == op.results.size(), "the adjoint of " + op.text + " has other results");
             return true;
         };
         clone_into(b, function.body, map, expand);

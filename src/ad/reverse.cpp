@@ -35,9 +35,19 @@ using Values = std::vector<Value*>;
 bool contains(std::span<const int> list, int value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
 bool has_shadow(Type type) { return type.contains_array() && type.is_differentiable(); }
-// Has an adjoint value of its own.
+// Has an adjoint value of its own: floats that are not behind an array. Of a struct with arrays besides, the arrays in
+// the adjoint are null.
 bool is_active(Type type) {
-    return type.is_differentiable() && !type.contains_array() && !type.is(TypeKind::Ref) && !type.is(TypeKind::Stack);
+    if (type.is_scalar() || type.is_uniform()) return type.has_float_elements();
+    if (!type.is_aggregate()) return false;
+    for (int i = 0; i < type.part_count(); ++i) {
+        if (is_active(type.part(i))) return true;
+    }
+    return false;
+}
+// Whether the function's adjoint gives the adjoint of such a parameter: one the user wrote has the arrays' only.
+bool is_given_back(const Function& callee, Type parameter) {
+    return is_active(parameter) && (callee.adjoint.empty() || !parameter.contains_array());
 }
 
 std::vector<Type> types_of(std::span<Value* const> values) {
@@ -363,12 +373,26 @@ class Reverse {
     Value* shadow(const Value* value) {
         const auto it = shadow_.find(value);
         if (it != shadow_.end()) return it->second;
+        if (value->op && value->op->code == Opcode::Zero) return b_.zero(value->type);
         if (!value->op || value->op->operands.empty()) return nullptr;
         const Op& op = *value->op;
         if (op.code == Opcode::Select) {
             Value* first = shadow(op.operands[1]);
             Value* second = shadow(op.operands[2]);
             return first && second ? b_.select(primal(op.operands[0]), first, second) : nullptr;
+        }
+        // Structs with arrays, made of parts: so are their gradients.
+        if (op.code == Opcode::Compose || op.code == Opcode::Insert) {
+            const auto part = [&](const Value* v) -> Value* {
+                return has_shadow(v->type) ? shadow(v) : b_.zero(v->type);
+            };
+            Values parts;
+            for (const Value* v : op.operands) {
+                parts.push_back(part(v));
+                if (!parts.back()) return nullptr;
+            }
+            return op.code == Opcode::Compose ? b_.compose(op.result()->type, parts)
+                                              : b_.insert(parts[0], parts[1], static_cast<int>(op.ints[0]));
         }
         if (op.code != Opcode::View && op.code != Opcode::Slice && op.code != Opcode::Extract && op.code != Opcode::At &&
             op.code != Opcode::Member && op.code != Opcode::MemberAt) {
@@ -446,6 +470,14 @@ class Reverse {
         }
     }
 
+    void clear_gradient(Value* place) {
+        const Type type = place->type.target();
+        if (!type.contains_array()) return b_.store(place, b_.zero(type));
+        for (int i = 0; i < type.part_count(); ++i) {
+            if (is_active(type.part(i))) clear_gradient(b_.member(place, i));
+        }
+    }
+
     void load(const Op& op, Adjoints& adjoints) {
         if (!is_active(op.result()->type)) return;
         Value* g = adjoints.get(op.result());
@@ -460,7 +492,7 @@ class Reverse {
         if (!is_active(type)) return;
         Value* place = shadow_ref(op);
         Value* g = load_gradient(place);
-        if_kept(place, [&] { b_.store(place, b_.zero(type)); });
+        if_kept(place, [&] { clear_gradient(place); });
         adjoints.add(op.operands[1], g);
     }
 
@@ -532,7 +564,7 @@ class Reverse {
         const Values results = b_.call(maker_.adjoint_of(callee), arguments);
         size_t k = 0;
         for (const Value* v : op.operands) {
-            if (is_active(v->type)) adjoints.add(v, results[k++]);
+            if (is_given_back(callee, v->type)) adjoints.add(v, results[k++]);
         }
     }
 
@@ -698,12 +730,13 @@ const Function& Maker::replay_of(const Function& function) {
     return replay;
 }
 
-// Whether the function calls another with a reference, or with an array of its own.
+// Whether the function calls another with a reference or an array of its own, or gets arrays from it.
 bool passes_local_memory(const Function& function) {
     bool found = false;
     walk(function.body, [&](const Op& op) {
         if (op.code != Opcode::Call) return;
         for (const Value* v : op.operands) found = found || v->type.is(TypeKind::Ref) || local_array_of(v);
+        for (const Value* v : op.results) found = found || has_shadow(v->type);
     });
     return found;
 }

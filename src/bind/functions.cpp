@@ -46,9 +46,13 @@ void export_functions(nb::module_& m) {
 
     nb::class_<OverloadSet>(m, "OverloadSet", "All functions of one name.")
         .def("__init__", [](OverloadSet* self, const std::string& name) { new (self) OverloadSet{name, {}}; })
-        .def("remove", [](OverloadSet& set, const FunctionObject& function) {
-            std::erase_if(set.functions, [&](const auto& other) { return other == function.source; });
-        });
+        .def(
+            "add",
+            [](OverloadSet& set, const FunctionObject& function) {
+                if (std::find(set.functions.begin(), set.functions.end(), function.source) == set.functions.end())
+                    set.functions.push_back(function.source);
+            },
+            "Adds the function, unless it is there.");
 
     nb::class_<FunctionObject>(m, "Function", "A function of the user, for the front end.")
         .def(

@@ -146,8 +146,14 @@ void FunctionLowering::augment(const Stmt& s) {
         const bool bits = op == "&" || op == "|" || op == "^";
         const auto element = p.type;
         const bool numbers = (element.is_scalar() && !element.is_bool()) || (element.is_uniform());
-        if ((op == "+" || op == "-" || bits) && numbers && !p.alone && !user_operator(builtin_of(op))) {
+        if ((op == "+" || op == "-" || bits) && numbers && !p.alone) {
             Value* v = value(right);
+            const Entity types[] = {Entity(builder_.zero(element)), Entity(v)};
+            if (has_user_operator(builtin_of(op), types)) {
+                const Entity result = call_operator(builtin_of(op), op + "=", {read(p, target.span), v}, right);
+                at(s.span);
+                return write(p, materialize(result, s.span), s.span);
+            }
             if (v->type != element) {
                 fail(ErrorKind::Type, right.span,
                      "`" + op + "=` on an element of type " + user_name(element) + " needs that type, found " +
