@@ -87,7 +87,9 @@ def quat_to_axis_angle(quat: Quaternion[Float]) -> tuple[Vector[Float, 3], Float
     return axis, Float(2) * atan2(n, abs(quat[3]))
 
 
-def transform_compose(position: Vector[Float, 3], rotation: Quaternion[Float], scale: Vector[Float, 3]) -> Matrix[Float, 4, 4]:
+def transform_compose(
+    position: Vector[Float, 3], rotation: Quaternion[Float], scale: Vector[Float, 3]
+) -> Matrix[Float, 4, 4]:
     """The matrix that scales, then rotates, then moves."""
     r = quat_to_matrix(rotation)
     m = matrix(shape=(4, 4), dtype=Float)

@@ -1,5 +1,5 @@
-// `wp.grad(f)(...)` in forward code: each Gradient op becomes a call of f's adjoint with seeds of 1. Gradients of arrays
-// are not kept: their parameters get null arrays.
+// `wp.grad(f)(...)` in forward code: each Gradient op becomes a call of f's adjoint with seeds of 1. Gradients of
+// arrays are not kept: their parameters get null arrays.
 #include "ad/reverse.h"
 #include "base/error.h"
 #include "ir/builder.h"

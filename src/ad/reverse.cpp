@@ -394,8 +394,8 @@ class Reverse {
             return op.code == Opcode::Compose ? b_.compose(op.result()->type, parts)
                                               : b_.insert(parts[0], parts[1], static_cast<int>(op.ints[0]));
         }
-        if (op.code != Opcode::View && op.code != Opcode::Slice && op.code != Opcode::Extract && op.code != Opcode::At &&
-            op.code != Opcode::Member && op.code != Opcode::MemberAt) {
+        if (op.code != Opcode::View && op.code != Opcode::Slice && op.code != Opcode::Extract &&
+            op.code != Opcode::At && op.code != Opcode::Member && op.code != Opcode::MemberAt) {
             return nullptr;
         }
         Value* base = shadow(op.operands[0]);

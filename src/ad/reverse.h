@@ -17,8 +17,8 @@ namespace weft::ad {
 //
 // Parameters of a function's adjoint (`f.adjoint`, or Function::adjoint where the user wrote one): those of the
 // function; then one for each array-containing differentiable parameter, as above; then one for each differentiable
-// result: the adjoint of that result. Its results are the adjoints of its parameters that hold floats by value, in order
-// (a user's function: of its differentiable parameters without arrays).
+// result: the adjoint of that result. Its results are the adjoints of its parameters that hold floats by value, in
+// order (a user's function: of its differentiable parameters without arrays).
 //
 // The adjoint repeats the forward computation without its stores, from the arrays as they are when it runs. Where it
 // needs values that the kernel itself has overwritten, it must be given these arrays as they were before the kernel

@@ -336,6 +336,9 @@ Binding read_binding(nb::handle object) {
     if (PyBool_Check(p)) return frontend::BoolNumber{p == Py_True};
     if (PyModule_Check(p)) return frontend::Object{hold(object), "module '" + text(object.attr("__name__")) + "'"};
     if (PyType_Check(p)) return read_class(object);
+    if (ValueObject* value = instance<ValueObject>(p); value && value->type().is(ir::TypeKind::Struct)) {
+        return read_struct(object, *value);
+    }
     if (const nb::object value = attribute_or_null(object, "_weft_value_");
         value.is_valid() && nb::isinstance<nb::tuple>(value)) {
         return read_constant(value);
@@ -346,9 +349,6 @@ Binding read_binding(nb::handle object) {
     if (const nb::object function = attribute_or_null(object, "_weft_function_");
         function.is_valid() && nb::isinstance<FunctionObject>(function)) {
         return std::shared_ptr<const frontend::OverloadSet>(nb::cast<FunctionObject&>(function).overloads);
-    }
-    if (ValueObject* value = instance<ValueObject>(p); value && value->type().is(ir::TypeKind::Struct)) {
-        return read_struct(object, *value);
     }
     if (const nb::object type = attribute_or_null(object, "_weft_type_");
         type.is_valid() && nb::isinstance<ir::Type>(type)) {

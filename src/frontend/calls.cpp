@@ -49,7 +49,8 @@ std::vector<FunctionLowering::Argument> FunctionLowering::arguments(const Expr& 
                 for (int k = 0; k < type.part_count(); ++k)
                     result.push_back({"", builder_.extract(entity.value(), k), one.span, nullptr});
             } else {
-                fail(ErrorKind::Type, one.span, "`*` needs a vector, a matrix, a tuple or a slice of an array, found " + entity.describe());
+                fail(ErrorKind::Type, one.span,
+                     "`*` needs a vector, a matrix, a tuple or a slice of an array, found " + entity.describe());
             }
         } else {
             result.push_back({"", expression(one), one.span, &one});
@@ -236,7 +237,8 @@ Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, st
             for (size_t i = 0; i < types.size(); ++i) {
                 const Argument& given = (*entities)[i];
                 if (types[i].type.is(ir::TypeKind::Ref)) {
-                    if (!given.expr) fail(ErrorKind::Type, given.span, "this has no address that a function could take");
+                    if (!given.expr)
+                        fail(ErrorKind::Type, given.span, "this has no address that a function could take");
                     std::function<void()> write_back;
                     values.push_back(reference_to(*given.expr, &write_back));
                     if (write_back) back.push_back(std::move(write_back));

@@ -42,7 +42,8 @@ Entity FunctionLowering::special_expect(const Expr& e, std::vector<Argument> a) 
     Value* fine = nullptr;
     if (near) {
         const Type type = x->type;
-        if (!type.has_float_elements()) fail(ErrorKind::Type, e.span, "expect_near needs floats, found " + user_name(type));
+        if (!type.has_float_elements())
+            fail(ErrorKind::Type, e.span, "expect_near needs floats, found " + user_name(type));
         Value* limit = tolerance ? convert(tolerance->entity, type.element_type(), tolerance->span)
                                  : builder_.constant(type.element_type(), 1e-6);
         Value* distance = builder_.unary(Opcode::Abs, builder_.sub(x, y));

@@ -284,9 +284,8 @@ bool mentions(const Expr& e, const std::function<bool(const std::string&)>& want
 }
 
 bool has_unsupported(const Expr& e) {
-    return e.kind == ExprKind::Unsupported || std::any_of(e.children.begin(), e.children.end(), [](const ExprPtr& child) {
-               return has_unsupported(*child);
-           });
+    return e.kind == ExprKind::Unsupported || std::any_of(e.children.begin(), e.children.end(),
+                                                          [](const ExprPtr& child) { return has_unsupported(*child); });
 }
 
 }  // namespace
@@ -325,7 +324,8 @@ Entity FunctionLowering::static_value(const Expr& call) {
     for (const auto& name : constants) {
         const auto it = names_.find(name);
         if (it != names_.end() && it->second.type().is_float()) {
-            if (const auto real = ir::constant_number(it->second.value())) locals.emplace_back(name, FloatNumber{*real});
+            if (const auto real = ir::constant_number(it->second.value()))
+                locals.emplace_back(name, FloatNumber{*real});
             continue;
         }
         const auto number =

@@ -63,8 +63,8 @@ Instance FunctionLowering::lower(const std::vector<InstanceArgument>& arguments,
         }
     }
     for (const auto& name : memory_names_) {
-        if (const auto it = names_.find(name); it != names_.end() && it->second.value() &&
-                                               !it->second.type().is(ir::TypeKind::Array)) {
+        if (const auto it = names_.find(name);
+            it != names_.end() && it->second.value() && !it->second.type().is(ir::TypeKind::Array)) {
             it->second = Reference{spill(it->second.value())};
         }
     }

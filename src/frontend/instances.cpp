@@ -31,7 +31,9 @@ class PreludeEnvironment : public Environment {
         return Unknown{};
     }
     Binding default_value(const std::string&) override { return Unknown{}; }
-    Binding evaluate(std::string_view, const Span&, std::span<const std::pair<std::string, Binding>>) override { return Unknown{}; }
+    Binding evaluate(std::string_view, const Span&, std::span<const std::pair<std::string, Binding>>) override {
+        return Unknown{};
+    }
 
   private:
     Binding result() const {
@@ -67,7 +69,9 @@ class CallEnvironment : public Environment {
         return it == types_.end() ? Binding(Unknown{}) : Binding(it->second);
     }
     Binding default_value(const std::string&) override { return Unknown{}; }
-    Binding evaluate(std::string_view, const Span&, std::span<const std::pair<std::string, Binding>>) override { return Unknown{}; }
+    Binding evaluate(std::string_view, const Span&, std::span<const std::pair<std::string, Binding>>) override {
+        return Unknown{};
+    }
 
   private:
     Binding callee_;

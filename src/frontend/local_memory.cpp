@@ -113,7 +113,8 @@ Entity FunctionLowering::special_array(const Expr& e, std::vector<Argument> a) {
     std::vector<Value*> sizes;
     for (const Entity& part : parts) {
         Value* size = materialize(part, shape->span);
-        if (!size->type.is_int()) fail(ErrorKind::Type, shape->span, "`shape` needs integers, found " + part.describe());
+        if (!size->type.is_int())
+            fail(ErrorKind::Type, shape->span, "`shape` needs integers, found " + part.describe());
         sizes.push_back(size);
     }
     if (sizes.empty() || sizes.size() > 8) fail(ErrorKind::Value, shape->span, "an array has 1 to 8 dimensions");
@@ -133,8 +134,8 @@ ir::Value* FunctionLowering::spill(Value* value) {
 
 ir::Value* FunctionLowering::reference_to(const Expr& e, std::function<void()>* back) {
     const auto refuse = [&](const std::vector<std::string>& notes = {}) {
-        fail(ErrorKind::Type, e.span, "this has no address: only variables, elements of arrays and their parts have one",
-             notes);
+        fail(ErrorKind::Type, e.span,
+             "this has no address: only variables, elements of arrays and their parts have one", notes);
     };
     if (e.kind != ExprKind::Name && e.kind != ExprKind::Attribute && e.kind != ExprKind::Subscript) refuse();
     if (e.kind == ExprKind::Name && literal_names_.contains(e.text) && names_.contains(e.text)) {

@@ -152,8 +152,7 @@ void FunctionLowering::for_statement(const Stmt& s) {
         Value* one = builder_.constant(type, 1);
         Value* up = builder_.compare(ir::Opcode::Gt, bounds[2], zero);
         Value* stride = builder_.select(up, bounds[2], builder_.neg(bounds[2]));
-        Value* distance =
-            builder_.select(up, builder_.sub(bounds[1], bounds[0]), builder_.sub(bounds[0], bounds[1]));
+        Value* distance = builder_.select(up, builder_.sub(bounds[1], bounds[0]), builder_.sub(bounds[0], bounds[1]));
         Value* turns = builder_.div(builder_.add(distance, builder_.sub(stride, one)), stride);
         turns = builder_.binary(ir::Opcode::Max, turns, zero);
         Value* last = builder_.add(bounds[0], builder_.mul(builder_.sub(turns, one), bounds[2]));

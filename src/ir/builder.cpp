@@ -389,7 +389,9 @@ Value* Builder::local_array(Type element, std::span<const int64_t> shape) {
     return emit_op(Opcode::LocalArray, {}, {&type, 1}, shape).result();
 }
 
-Value* Builder::address(Value* ref_or_array) { return pure(Opcode::Address, {&ref_or_array, 1}, Type::scalar(Scalar::U64)); }
+Value* Builder::address(Value* ref_or_array) {
+    return pure(Opcode::Address, {&ref_or_array, 1}, Type::scalar(Scalar::U64));
+}
 
 Value* Builder::array_at(Type element, Value* address, Values shape) {
     std::vector<Value*> operands = {address};

@@ -17,8 +17,8 @@ class Verifier {
     void run() {
         for (const Value* parameter : function_.parameters()) {
             const bool reference = parameter->type.is(TypeKind::Ref) && function_.kind == FunctionKind::Kernel;
-            expect(parameter->type && !reference && !parameter->type.is(TypeKind::Stack),
-                   nullptr, "parameter of type " + parameter->type.str());
+            expect(parameter->type && !reference && !parameter->type.is(TypeKind::Stack), nullptr,
+                   "parameter of type " + parameter->type.str());
         }
         expect(function_.kind != FunctionKind::Kernel || function_.results.empty(), nullptr, "a kernel has results");
         region(function_.body, Context::Function);
@@ -55,7 +55,8 @@ class Verifier {
                 this->op(op);
             }
             for (size_t k = 0; k < op.results.size(); ++k) {
-                expect(op.results[k]->op == &op && op.results[k]->index == static_cast<int>(k), &op, "misplaced result");
+                expect(op.results[k]->op == &op && op.results[k]->index == static_cast<int>(k), &op,
+                       "misplaced result");
                 define(op.results[k]);
             }
         }
@@ -240,9 +241,9 @@ class Verifier {
                 for (const int64_t size : op.ints) want(size >= 0, "negative size");
                 break;
             case Opcode::Address:
-                want((operand(0).is(TypeKind::Ref) || operand(0).is(TypeKind::Array)) &&
-                         result().is_scalar(Scalar::U64),
-                     "wrong types");
+                want(
+                    (operand(0).is(TypeKind::Ref) || operand(0).is(TypeKind::Array)) && result().is_scalar(Scalar::U64),
+                    "wrong types");
                 break;
             case Opcode::ArrayAt:
                 want(operand(0).is_scalar(Scalar::U64) && result().is(TypeKind::Array) &&

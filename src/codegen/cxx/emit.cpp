@@ -345,8 +345,8 @@ class FunctionPrinter {
             case Opcode::LocalArray:
                 return local_array(op);
             case Opcode::Address:
-                return define(op,
-                              "uint64_t(" + operand(0) + (operand_type(0).is(TypeKind::Array) ? ".data)" : ")"), true);
+                return define(op, "uint64_t(" + operand(0) + (operand_type(0).is(TypeKind::Array) ? ".data)" : ")"),
+                              true);
             case Opcode::ArrayAt:
                 return call("array_at<" + type(result_type().target()) + ">");
             case Opcode::Stride:
