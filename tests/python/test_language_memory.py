@@ -195,7 +195,7 @@ def scale_pair(p: wp.ref[Pair], k: float):
 
 @wp.kernel
 def references(cells: wp.array(dtype=int), pairs: wp.array(dtype=Pair), out: wp.array(dtype=float)):
-    n = 0
+    n = wp.int32(0)
     for _i in range(5):
         bump_twice(n)
     bump_twice(cells[1])
@@ -203,7 +203,7 @@ def references(cells: wp.array(dtype=int), pairs: wp.array(dtype=Pair), out: wp.
     scale_pair(p, 2.0)
     scale_pair(pairs[0], 3.0)
     bump(p.a, 5)
-    i = 0
+    i = wp.int32(0)
     while i < 3:
         bump(i, 1)
     x = float(3.0)
