@@ -1,0 +1,177 @@
+// The forward sweep: a region's ops again, without their effects, with what its reverse needs put on stacks. Loads from
+// memory whose content does not last are recorded the first time and read from the record in later sweeps.
+#include "ad/reverse_function.h"
+
+#include <algorithm>
+
+#include "ad/overwritten.h"
+#include "base/error.h"
+#include "opt/opt.h"
+
+namespace weft::ad {
+
+using namespace ir;
+
+// Copies the ops of a region without their effects. `taped`: loops of this very region leave what their reverse
+// needs; those further in are taped when their own region is reversed.
+void ReverseFunction::forward(const Region& region, bool taped) {
+    for (const Op* op : region.ops) {
+        if (is_terminator(op->code)) continue;
+        b_.set_location(op->location);
+        const bool loop = op->code == Opcode::For || op->code == Opcode::While;
+        if (loop && taped) {
+            taped_loop(*op);
+        } else if (op->code == Opcode::If && taped) {
+            Positions& positions = positions_[op];
+            for (Value* record : records_inside(*op)) positions.emplace_back(record, b_.stack_position(record));
+            plain(*op);
+        } else {
+            plain(*op);
+        }
+    }
+}
+
+void ReverseFunction::plain(const Op& op) {
+    clone_op(b_, op, primal_, [this](const Op& inner, ValueMap& map) { return without_effect(inner, map); });
+}
+
+bool ReverseFunction::without_effect(const Op& op, ValueMap& map) {
+    b_.set_location(op.location);
+    switch (op.code) {
+        case Opcode::LocalArray:
+            // Its gradient lives as long: each sweep of the region makes both anew.
+            map[op.result()] = b_.local_array(op.result()->type.target(), op.ints);
+            if (op.result()->type.is_differentiable()) {
+                shadows_.set(op.result(), b_.local_array(op.result()->type.target(), op.ints));
+            }
+            return true;
+        case Opcode::Load: {
+            const auto record = records_.find(&op);
+            if (record == records_.end()) return false;
+            if (recording_) {
+                map[op.result()] = b_.load(map.at(op.operands[0]));
+                b_.stack_push(record->second, map[op.result()]);
+            } else {
+                map[op.result()] = b_.stack_read(record->second);
+            }
+            return true;
+        }
+        case Opcode::Store:
+            if (recording_ && is_restored(op.operands[0])) {
+                b_.store(map.at(op.operands[0]), map.at(op.operands[1]));
+            }
+            return true;
+        case Opcode::Print:
+        case Opcode::Assert:
+            return true;
+        case Opcode::Atomic: {
+            // The value before the atomic depends on the order of items: should it be needed, this load is refused.
+            Value* ref = map.at(op.operands[0]);
+            Value* old = b_.load(ref);
+            old->op->text = kAtomicResult;
+            map[op.result()] = old;
+            if (recording_ && is_restored(op.operands[0])) b_.atomic(op.atomic(), ref, map.at(op.operands[1]));
+            return true;
+        }
+        case Opcode::Call: {
+            Values arguments;
+            for (const Value* v : op.operands) arguments.push_back(map.at(v));
+            const Values results = b_.call(maker_.replay_of(*maker_.module().find(op.text)), arguments);
+            for (size_t i = 0; i < results.size(); ++i) map[op.results[i]] = results[i];
+            return true;
+        }
+        default:
+            return false;
+    }
+}
+
+// Memory whose earlier content is needed: what is loaded from it is recorded.
+bool ReverseFunction::is_restored(const Value* ref) const {
+    if (local_array_of(ref)) return true;
+    for (const int parameter : root_parameters(ref, original_)) {
+        if (std::find(restored_.begin(), restored_.end(), parameter) != restored_.end()) return true;
+    }
+    return false;
+}
+
+// One record (a stack) for each load from a restored array.
+void ReverseFunction::make_records() {
+    walk(original_.body, [&](const Op& op) {
+        if (op.code == Opcode::Load && is_restored(op.operands[0])) {
+            records_[&op] = b_.stack_new(op.result()->type);
+        }
+    });
+}
+
+Values ReverseFunction::records_inside(const Op& op) const {
+    Values out;
+    for (const auto& region : op.regions) {
+        walk(*region, [&](const Op& inner) {
+            const auto record = records_.find(&inner);
+            if (record != records_.end()) out.push_back(record->second);
+        });
+    }
+    return out;
+}
+
+void ReverseFunction::taped_loop(const Op& op) {
+    Tape tape;
+    for (Value* record : records_inside(op)) tape.positions.emplace_back(record, b_.stack_new(i64()));
+    const bool counted = op.code == Opcode::For;
+    const size_t fixed = counted ? 3 : 0;
+    for (const Value* v : op.results) tape.stacks.push_back(v->type.contains_array() ? nullptr : b_.stack_new(v->type));
+    const auto enter = [&](const Region& region, std::span<Value* const> arguments) {
+        for (size_t k = 0; k < arguments.size(); ++k) {
+            primal_[region.arguments[k]] = arguments[k];
+            arguments[k]->name = region.arguments[k]->name;
+        }
+    };
+    const auto push = [&](std::span<Value* const> carried) {
+        for (const auto& [record, stack] : tape.positions) b_.stack_push(stack, b_.stack_position(record));
+        for (size_t k = 0; k < carried.size(); ++k) {
+            if (!tape.stacks[k]) {
+                throw UserError(ErrorKind::Gradient,
+                                "no gradient through a loop that rebinds an array; use one name for each array",
+                                op.location);
+            }
+            b_.stack_push(tape.stacks[k], carried[k]);
+        }
+    };
+    Values initial = primals(std::span(op.operands).subspan(fixed));
+    Values results;
+    if (counted) {
+        results = b_.for_(primal(op.operands[0]), primal(op.operands[1]), primal(op.operands[2]), initial,
+                          [&](Value* index, std::span<Value* const> carried) {
+                              Values arguments = {index};
+                              arguments.insert(arguments.end(), carried.begin(), carried.end());
+                              enter(*op.regions[0], arguments);
+                              push(carried);
+                              forward(*op.regions[0], false);
+                              b_.yield(primals(op.regions[0]->terminator()->operands));
+                          });
+    } else {
+        initial.push_back(b_.constant(i64(), 0));
+        results = b_.while_(
+            initial,
+            [&](std::span<Value* const> carried) {
+                enter(*op.regions[0], carried.first(carried.size() - 1));
+                forward(*op.regions[0], false);
+                b_.condition(primal(op.regions[0]->terminator()->operands[0]));
+            },
+            [&](std::span<Value* const> carried) {
+                const auto own = carried.first(carried.size() - 1);
+                enter(*op.regions[1], own);
+                push(own);
+                forward(*op.regions[1], false);
+                Values next = primals(op.regions[1]->terminator()->operands);
+                next.push_back(b_.add(carried.back(), b_.constant(i64(), 1)));
+                b_.yield(next);
+            });
+        tape.turns = results.back();
+        results.pop_back();
+    }
+    for (size_t k = 0; k < results.size(); ++k) primal_[op.results[k]] = results[k];
+    tapes_[&op] = std::move(tape);
+}
+
+}  // namespace weft::ad

@@ -1,0 +1,102 @@
+// The adjoint of one function while it is made: state that the forward sweep (forward_sweep.cpp), the reverse sweep
+// over ops (reverse_sweep.cpp) and over control flow (reverse_control.cpp) share. The stages are told in reverse.cpp.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "ad/adjoints.h"
+#include "ad/shadows.h"
+#include "ir/builder.h"
+
+namespace weft::ad {
+
+using Values = std::vector<ir::Value*>;
+
+// Has an adjoint value of its own: floats that are not behind an array. Of a struct with arrays besides, the arrays in
+// the adjoint are null.
+bool is_active(ir::Type type);
+
+// Makes adjoint functions of a module on demand.
+class Maker {
+  public:
+    explicit Maker(ir::Module& module) : module_(module) {}
+
+    ir::Module& module() { return module_; }
+
+    // The adjoint of a function that is called.
+    const ir::Function& adjoint_of(const ir::Function& function);
+    // The function without its effects; itself when it has none.
+    const ir::Function& replay_of(const ir::Function& function);
+
+  private:
+    ir::Module& module_;
+};
+
+class ReverseFunction {
+  public:
+    // `restored`: parameters whose arrays are given as they were before the kernel ran.
+    ReverseFunction(Maker& maker, const ir::Function& original, ir::Function& made, std::vector<int> restored = {});
+
+    void run();
+
+  private:
+    // Where the cursors of the records of loads inside an If or a loop stood when it was entered: pairs of record and
+    // position, or of record and the stack of a loop's positions.
+    using Positions = std::vector<std::pair<ir::Value*, ir::Value*>>;
+
+    struct Tape {
+        Values stacks;               // one a carried value
+        Positions positions;         // one a record
+        ir::Value* turns = nullptr;  // While: how many there were
+    };
+
+    ir::Value* primal(const ir::Value* value) const;
+    Values primals(std::span<ir::Value* const> values) const;
+
+    // Forward sweep (forward_sweep.cpp)
+    // Copies the ops of a region without their effects. `taped`: loops of this very region leave what their reverse
+    // needs; those further in are taped when their own region is reversed.
+    void forward(const ir::Region& region, bool taped);
+    void plain(const ir::Op& op);
+    bool without_effect(const ir::Op& op, ir::ValueMap& map);
+    // Memory whose earlier content is needed: what is loaded from it is recorded.
+    bool is_restored(const ir::Value* ref) const;
+    // One record (a stack) for each load from a restored array.
+    void make_records();
+    Values records_inside(const ir::Op& op) const;
+    void taped_loop(const ir::Op& op);
+
+    // Reverse sweep over ops (reverse_sweep.cpp)
+    void reverse(const ir::Region& region, Adjoints& adjoints);
+    void op(const ir::Op& op, Adjoints& adjoints);
+    // Adds to memory, leaf by leaf: atomically, as other items may add to the same place.
+    void add_gradient(ir::Value* place, ir::Value* g);
+    void clear_gradient(ir::Value* place);
+    void load(const ir::Op& op, Adjoints& adjoints);
+    // What was written takes the place's gradient with it; what stood there before has none through this place.
+    void store(const ir::Op& op, Adjoints& adjoints);
+    void atomic(const ir::Op& op, Adjoints& adjoints);
+    ir::Value* where_equal(ir::Value* a, ir::Value* b, ir::Value* g);
+    void call(const ir::Op& op, Adjoints& adjoints);
+
+    // and over control flow (reverse_control.cpp)
+    void branch(const ir::Op& op, Adjoints& adjoints);
+    // How many turns a For has: ceil((end - begin) / step), at least 0.
+    ir::Value* trip_count(const ir::Op& op);
+    void loop(const ir::Op& op, Adjoints& adjoints);
+
+    Maker& maker_;
+    const ir::Function& original_;
+    ir::Builder b_;
+    ir::ValueMap primal_;
+    Shadows shadows_;
+    std::unordered_map<const ir::Op*, Tape> tapes_;
+    std::vector<int> restored_;
+    std::unordered_map<const ir::Op*, ir::Value*> records_;
+    std::unordered_map<const ir::Op*, Positions> positions_;
+    bool recording_ = false;
+    bool selects_ = false;
+};
+
+}  // namespace weft::ad
