@@ -5,25 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 
+#include "ad/run_numbers.h"
 #include "base/error.h"
-#include "codegen/backend.h"
 #include "ir/layout.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "runtime/compiler.h"
 
 namespace weft::ad {
 namespace {
-
-using Numbers = std::vector<double>;
-
-runtime::Compiler& compiler() {
-    static runtime::Compiler service(nullptr);
-    return service;
-}
 
 // Runs kernels whose parameters are 1-D float64 arrays (first) and i32 scalars.
 class Kernel {
@@ -47,7 +38,7 @@ class Kernel {
         std::vector<Numbers*> all;
         for (auto& a : arrays) all.push_back(&a);
         for (auto& g : gradients) all.push_back(&g);
-        run(*backward_module_->find(adjoint_name_), backward_->wait(), all, scalars, items);
+        ad::run(*backward_module_->find(adjoint_name_), backward_->wait(), all, scalars, items);
     }
 
     const ir::Module& backward_module() const { return *backward_module_; }
@@ -60,29 +51,7 @@ class Kernel {
                     const std::vector<int>& scalars, int items) {
         std::vector<Numbers*> pointers;
         for (auto& a : arrays) pointers.push_back(&a);
-        run(f, entry, pointers, scalars, items);
-    }
-
-    static void run(const ir::Function& f, codegen::KernelEntry entry, const std::vector<Numbers*>& arrays,
-                    const std::vector<int>& scalars, int items) {
-        const auto offsets = codegen::parameter_offsets(f);
-        std::vector<int64_t> block(static_cast<size_t>(offsets.back()) / 8 + 1);
-        auto* bytes = reinterpret_cast<char*>(block.data());
-        size_t array = 0;
-        size_t scalar = 0;
-        for (size_t i = 0; i < f.parameters().size(); ++i) {
-            if (f.parameters()[i]->type.is(ir::TypeKind::Array)) {
-                const Numbers& data = *arrays.at(array++);
-                const int64_t descriptor[3] = {reinterpret_cast<int64_t>(data.data()),
-                                               static_cast<int64_t>(data.size()), 8};
-                std::memcpy(bytes + offsets[i], descriptor, sizeof(descriptor));
-            } else {
-                std::memcpy(bytes + offsets[i], &scalars.at(scalar++), 4);
-            }
-        }
-        codegen::LaunchShape shape;
-        shape.dims[0] = items;
-        entry(bytes, &shape, 0, items);
+        ad::run(f, entry, pointers, scalars, items);
     }
 
     std::string text_;
