@@ -147,6 +147,7 @@ lint: $(VENV)/.stamp
 	test -z "$$files" || { printf 'not formatted (make format): %s\n' $$files; exit 1; }
 	@ruff check --quiet .
 	@ruff format --check --quiet . || { ruff format --check .; exit 1; }
+	@$(MAKE) tidy
 	@echo "style: all files pass"
 
 format: $(VENV)/.stamp

@@ -131,10 +131,9 @@ bool apply_rule(const RuleContext& c, const Op& op, Value* g) {
         arithmetic(c, op, g);
         return true;
     }
-    const Value* x = op.operands.empty() ? nullptr : op.operands[0];
+    if (op.operands.empty()) return is_pure(op.code);  // constants and the item's coordinates
+    const Value* x = op.operands[0];
     switch (op.code) {
-        case Opcode::Const:
-        case Opcode::Zero:
         case Opcode::Eq:
         case Opcode::Ne:
         case Opcode::Lt:

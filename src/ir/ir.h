@@ -27,11 +27,13 @@ enum class MathFn : uint8_t {
 #include "ir/math.def"
 #undef MATH
 };
-inline constexpr int kMathFnCount = 0
-#define MATH(Name, name, operands, exact) +1
+inline constexpr int kMathFnCount = [] {
+    int count = 0;
+#define MATH(Name, name, operands, exact) ++count;
 #include "ir/math.def"
 #undef MATH
-    ;
+    return count;
+}();
 
 enum class AtomicKind : uint8_t { Add, Sub, Min, Max, And, Or, Xor, Exchange };
 inline constexpr int kAtomicKindCount = 8;
