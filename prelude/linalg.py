@@ -69,7 +69,8 @@ def length(a: Vector[Float, n]) -> Float:
     return sqrt(dot(a, a))
 
 
-# a / length * g, by true division so that it is exactly what users compute as `v / l`; 0 at 0, where autodiff gives nan.
+# a / length * g, by true division so that it is exactly what users compute as `v / l`; 0 at 0, where autodiff
+# gives nan.
 @func_grad(length)
 def adj_length(a: Vector[Float, n], g: Float):
     size = length(a)
