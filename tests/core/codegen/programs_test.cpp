@@ -261,22 +261,22 @@ TEST_P(Programs, CallsWithManyResults) {
 }
 
 TEST_P(Programs, LargeResultsOfFunctionsThatStayFunctions) {
-    // Called twice and too long to be copied: the matrix comes back through memory.
+    // Called twice and too long to be copied: the vector comes back through memory.
     std::string function =
-        "func @f(%m: mat<4, 4, f64>, %x: f64) -> (mat<4, 4, f64>, bool) {\n  %v0 = splat(%x) : mat<4, 4, f64>\n";
-    constexpr int kSteps = 1200;
+        "func @f(%m: vec<8, f64>, %x: f64) -> (vec<8, f64>, bool) {\n  %v0 = splat(%x) : vec<8, f64>\n";
+    constexpr int kSteps = 1010;
     for (int i = 0; i < kSteps; ++i) {
         function += "  %v" + std::to_string(i + 1) + " = " + (i % 2 == 0 ? "add(%v" : "min(%v") + std::to_string(i) +
-                    ", %m) : mat<4, 4, f64>\n";
+                    ", %m) : vec<8, f64>\n";
     }
     function += "  %b = const true : bool\n  return(%v" + std::to_string(kSteps) + ", %b)\n}\n";
     const auto out = run_integers(GetParam(), R"(
   %w = cast(%x) : f64
-  %m = splat(%w) : mat<4, 4, f64>
-  %a, %p = call(%m, %w) "f" : mat<4, 4, f64>, bool
-  %b, %q = call(%a, %w) "f" : mat<4, 4, f64>, bool
+  %m = splat(%w) : vec<8, f64>
+  %a, %p = call(%m, %w) "f" : vec<8, f64>, bool
+  %b, %q = call(%a, %w) "f" : vec<8, f64>, bool
   %c = and(%p, %q) : bool
-  %e = extract(%b) [15] : f64
+  %e = extract(%b) [7] : f64
   %n = cast(%e) : i64
   %r = select(%c, %n, %zero) : i64
   store(%ro, %r)
