@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import json
+import os
 import platform
 import sys
 import time
@@ -112,7 +113,11 @@ def make_parser():
 
 def main(arguments=None):
     parsed = make_parser().parse_args(arguments)
-    parsed.run(parsed)
+    try:
+        parsed.run(parsed)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":
