@@ -40,7 +40,8 @@ def _set_threads(count):
 
 # Each is applied at once, by a function.
 EFFECTS = {
-    "mode": _settings_changed,  # "debug" compiles asserts
+    "mode": _settings_changed,  # "debug" compiles asserts; it and "safe" check indices and divisors
+    "verify_fp": _settings_changed,  # what kernels store must be finite
     "optimization_level": _settings_changed,
     "max_unroll": _settings_changed,
     "enable_backward": _settings_changed,

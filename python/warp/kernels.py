@@ -97,6 +97,8 @@ class Kernel(_core.Kernel):
             enable_backward=bool(self._option("enable_backward")),
             max_unroll=self._option("max_unroll"),
             assertions=self._option("mode") == "debug",
+            checks=self._option("mode") in ("debug", "safe"),
+            verify_fp=bool(config.verify_fp),
             fast_math=bool(self.module.options["fast_math"]),
             optimize=2 if level is None else min(level, 2),
             line_info=bool(self._option("lineinfo")),

@@ -8,6 +8,57 @@ using builtins::user_name;
 using ir::Opcode;
 using ir::TypeKind;
 
+void FunctionLowering::check(Value* condition, const std::string& message, const Span& span,
+                             std::span<Value* const> numbers) {
+    // What the source line holds is no format.
+    std::string where;
+    for (const char c : render("", source_.location(span), {}))
+        where += c == '%' ? std::string("%%") : std::string(1, c);
+    at(span);
+    builder_.assertion(condition, message + where, numbers);
+}
+
+// In range, or negative and counted from the end.
+void FunctionLowering::check_index(Value* array, Value* index, size_t dimension, const Span& span) {
+    if (!instances_.options().checks) return;
+    Value* i = builder_.cast(ir::i64(), index);
+    const int ndim = array->type.ndim();
+    std::vector<Value*> numbers = {i};
+    std::string shape;
+    for (int d = 0; d < ndim; ++d) {
+        numbers.push_back(builder_.cast(ir::i64(), builder_.shape(array, d)));
+        shape += (d > 0 ? ", %lld" : "%lld");
+    }
+    Value* size = numbers[1 + dimension];
+    Value* inside = builder_.binary(Opcode::And, builder_.compare(Opcode::Ge, i, builder_.neg(size)),
+                                    builder_.compare(Opcode::Lt, i, size));
+    check(inside,
+          "index %lld is out of bounds for dimension " + std::to_string(dimension) + " of an array of shape (" + shape +
+              (ndim == 1 ? ",)" : ")"),
+          span, numbers);
+}
+
+void FunctionLowering::check_part(Value* index, int length, const Span& span) {
+    if (!instances_.options().checks) return;
+    Value* i = builder_.cast(ir::i64(), index);
+    const auto number = [&](int n) { return builder_.constant(ir::i64(), n); };
+    Value* inside = builder_.binary(Opcode::And, builder_.compare(Opcode::Ge, i, number(-length)),
+                                    builder_.compare(Opcode::Lt, i, number(length)));
+    check(inside, "index %lld is out of bounds: there are " + std::to_string(length) + " elements", span, {&i, 1});
+}
+
+void FunctionLowering::check_finite(Value* stored, const Span& span) {
+    const Type type = stored->type;
+    if (!instances_.options().verify_fp || !type.has_float_elements()) return;
+    Value* fine = builder_.boolean(true);
+    for (int k = 0; k < (type.is_scalar() ? 1 : type.part_count()); ++k) {
+        Value* v = type.is_scalar() ? stored : builder_.extract(stored, k);
+        Value* zero = builder_.sub(v, v);  // NaN for NaN and infinities
+        fine = builder_.binary(Opcode::And, fine, builder_.compare(Opcode::Eq, zero, zero));
+    }
+    check(fine, "a value that is not finite is stored", span);
+}
+
 // Whether two values of one type are equal, part by part.
 ir::Value* FunctionLowering::equal(Value* a, Value* b, const Span& span) {
     if (a->type.is_scalar()) return builder_.compare(Opcode::Eq, a, b);

@@ -80,6 +80,7 @@ class FunctionLowering {
     // ---- statements.cpp
     void block(const std::vector<StmtPtr>& statements);
     void statement(const Stmt& s);
+    void assertion(const Stmt& s);
     void assign(const Expr& target, Entity value, const Span& span);
     void assign_tuple(const Expr& target, const Entity& value, const Span& span);
     void augment(const Stmt& s);
@@ -185,6 +186,11 @@ class FunctionLowering {
     Entity special_address_of(const Expr& e, std::vector<Argument> a);
 
     // ---- checks.cpp
+    // The text of a failed check: what `message`, a printf format, says of the place.
+    void check(Value* condition, const std::string& message, const Span& span, std::span<Value* const> numbers = {});
+    void check_index(Value* array, Value* index, size_t dimension, const Span& span);
+    void check_part(Value* index, int length, const Span& span);
+    void check_finite(Value* stored, const Span& span);
     Value* equal(Value* a, Value* b, const Span& span);
     Entity special_expect(const Expr& e, std::vector<Argument> a);
 

@@ -19,6 +19,10 @@ struct LoweringOptions {
     int max_unroll = 16;
     // `assert` is compiled (debug mode) or dropped (release), as the peer does.
     bool assertions = false;
+    // Indices and divisors are checked while the kernel runs (safe and debug mode).
+    bool checks = false;
+    // What is stored in arrays of floats must be finite.
+    bool verify_fp = false;
     // The name of the IR kernel; "" takes the function's.
     std::string kernel_name;
 };

@@ -41,6 +41,12 @@ Entity FunctionLowering::call_operator(const std::string& builtin, const std::st
                      std::to_string(width) + " bits");
         }
     }
+    if (instances_.options().checks && operands.size() == 2 && operands[1].type().is_int() &&
+        operands[0].type().is_int() && (builtin == "div" || builtin == "floordiv" || builtin == "mod")) {
+        Value* divisor = operands[1].value();
+        check(builder_.compare(Opcode::Ne, divisor, builder_.constant(divisor->type, 0)), "integer division by zero",
+              e.span);
+    }
     at(e.span);
     const bool overloaded = has_user_operator(builtin, operands);
     if (!overloaded) {

@@ -125,6 +125,7 @@ void FunctionLowering::write(const Place& p, Value* value, const Span& span) {
              {"write " + user_name(p.type) + "(...) around the value"});
     }
     at(span);
+    if (p.ref && !p.guard) check_finite(value, span);
     if (p.ref) {
         const auto store = [&]() -> std::vector<Value*> {
             if (p.path.empty()) builder_.store(p.ref, value);
@@ -262,6 +263,9 @@ FunctionLowering::Place FunctionLowering::array_element(Value* array, std::span<
     }
     std::vector<Value*> values;
     for (const auto& one : indices) values.push_back(index(*one));
+    if (!nullable) {
+        for (size_t d = 0; d < values.size(); ++d) check_index(array, values[d], d, indices[d]->span);
+    }
     at(e.span);
     Place p;
     if (static_cast<int>(values.size()) < ndim) {

@@ -21,6 +21,7 @@ ir::Value* FunctionLowering::wrapped_index(const Expr& e, int length) {
         }
         return builder_.constant(ir::i32(), part);
     }
+    check_part(v, length, e.span);
     v = builder_.cast(ir::i32(), v);
     Value* negative = builder_.compare(Opcode::Lt, v, builder_.constant(ir::i32(), 0));
     return builder_.select(negative, builder_.add(v, builder_.constant(ir::i32(), length)), v);
@@ -169,6 +170,7 @@ ir::Value* FunctionLowering::array_slice(Value* array, std::span<const ExprPtr> 
         Value* length = builder_.shape(array, static_cast<int>(d));
         if (d < indices.size() && indices[d]->kind != ExprKind::Slice) {
             values.push_back(index(*indices[d]));
+            if (!nullable_.contains(array)) check_index(array, values.back(), d, indices[d]->span);
             continue;
         }
         ranges[d] = true;

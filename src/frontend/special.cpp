@@ -422,6 +422,7 @@ Entity FunctionLowering::special_atomic(const Expr& e, std::vector<Argument> a) 
         if (!v->type.is_int())
             fail(ErrorKind::Type, a[i].span, "an index needs an integer, found " + user_name(v->type));
         indices.push_back(v);
+        if (!nullable_.contains(a[0].entity.value())) check_index(a[0].entity.value(), v, i - 1, a[i].span);
     }
     Value* v = materialize(a.back().entity, a.back().span);
     const Type element = array.target();

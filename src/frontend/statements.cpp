@@ -84,14 +84,19 @@ void FunctionLowering::statement(const Stmt& s) {
         case StmtKind::Return:
             return return_statement(s);
         case StmtKind::Assert:
-            if (instances_.options().assertions)
-                builder_.assertion(truth(expression(s.child(0)), s.child(0).span), s.text);
+            if (instances_.options().assertions) assertion(s);
             return;
         case StmtKind::Pass:
             return;
         case StmtKind::Unsupported:
             fail(ErrorKind::Syntax, s.span, "kernels cannot contain " + s.text);
     }
+}
+
+void FunctionLowering::assertion(const Stmt& s) {
+    std::string message;
+    for (const char c : s.text) message += c == '%' ? std::string("%%") : std::string(1, c);
+    check(truth(expression(s.child(0)), s.child(0).span), message, s.child(0).span);
 }
 
 void FunctionLowering::assign(const Expr& target, Entity value, const Span& span) {

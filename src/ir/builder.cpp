@@ -484,8 +484,11 @@ Value* Builder::native(std::string_view symbol, Type result, Values arguments) {
 
 void Builder::print(std::string_view format, Values arguments) { emit_op(Opcode::Print, arguments, {}, {}, format); }
 
-void Builder::assertion(Value* condition, std::string_view message) {
-    emit_op(Opcode::Assert, {&condition, 1}, {}, {}, message);
+void Builder::assertion(Value* condition, std::string_view format, Values numbers) {
+    if (folding_ && constant_integer(condition) == 1) return;
+    std::vector<Value*> operands = {condition};
+    for (Value* v : numbers) operands.push_back(cast(i64(), v));
+    emit_op(Opcode::Assert, operands, {}, {}, format);
 }
 
 Value* Builder::stack_new(Type element) {

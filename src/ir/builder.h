@@ -84,7 +84,7 @@ class Builder {
     std::vector<Value*> gradient(const Function& callee, std::span<Value* const> arguments);
     Value* native(std::string_view symbol, Type result, std::span<Value* const> arguments);
     void print(std::string_view format, std::span<Value* const> arguments);
-    void assertion(Value* condition, std::string_view message);
+    void assertion(Value* condition, std::string_view format, std::span<Value* const> numbers = {});
 
     Value* stack_new(Type element);
     void stack_push(Value* stack, Value* value);

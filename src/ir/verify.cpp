@@ -312,6 +312,7 @@ class Verifier {
                 break;
             case Opcode::Assert:
                 want(operand(0).is_bool(), "needs a bool");
+                for (size_t i = 1; i < op.operands.size(); ++i) want(operand(i) == i64(), "shows i64 only");
                 break;
             case Opcode::StackNew:
                 want(result().is(TypeKind::Stack), "wrong type");

@@ -110,6 +110,8 @@ KernelInstance& Kernel::instance(std::span<const ir::Type> types) {
         frontend::LoweringOptions lowering;
         lowering.max_unroll = options_.max_unroll;
         lowering.assertions = options_.assertions;
+        lowering.checks = options_.checks;
+        lowering.verify_fp = options_.verify_fp;
         lowering.kernel_name = name_;
         std::unique_ptr<ir::Module> module =
             frontend::lower_kernel(*source_, generic ? types : std::span<const ir::Type>{}, lowering);

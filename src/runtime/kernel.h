@@ -24,7 +24,9 @@ struct KernelOptions {
     bool enable_backward = true;
     int max_unroll = 16;
     bool assertions = false;
-    std::string backend;  // "": the device's
+    bool checks = false;     // indices and divisors
+    bool verify_fp = false;  // stored floats
+    std::string backend;     // "": the device's
     codegen::Options codegen;
     bool operator==(const KernelOptions&) const = default;
 };

@@ -182,8 +182,15 @@ void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& wan
 
     if (code.has_assertions()) {
         if (const std::optional<AssertFailure> failure = take_assert_failure()) {
-            throw UserError(ErrorKind::Runtime,
-                            "assertion failed in item " + std::to_string(failure->item) + ": " + failure->message);
+            // The thread by its coordinates, as wp.tid() gives them.
+            std::string thread;
+            int64_t rest = failure->item;
+            for (int d = std::max(shape.ndim, 1); d-- > 0;) {
+                const int64_t extent = d > 0 ? std::max<int64_t>(shape.dims[d], 1) : INT64_MAX;
+                thread = std::to_string(rest % extent) + (thread.empty() ? "" : ", ") + thread;
+                rest /= extent;
+            }
+            throw UserError(ErrorKind::Runtime, "in thread (" + thread + "): " + failure->message);
         }
     }
 }

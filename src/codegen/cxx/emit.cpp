@@ -385,7 +385,7 @@ class FunctionPrinter {
             case Opcode::Print:
                 return print(op);
             case Opcode::Assert:
-                return line("if (!" + operand(0) + ") weft_assert_failed(" + quoted(op.text) + ", item.linear);");
+                return assertion(op);
             case Opcode::StackNew:
                 // Declared at the top of the function, so that a loop does not make it anew.
                 stacks_ += "    " + type(result_type()) + " " + name(op.result()) + ";\n";
@@ -426,6 +426,17 @@ class FunctionPrinter {
                 return;
         }
         WEFT_CHECK(false, "unknown op");
+    }
+
+    void assertion(const ir::Op& op) {
+        std::string numbers;
+        for (const std::string& number : uses(op.operands, 1)) numbers += ", " + number;
+        line("if (!" + use(op.operands[0]) + ") {");
+        ++indent_;
+        line("weft_assert_failed(" + quoted(op.text) + ", item.linear" + numbers + ");");
+        line(function_.results.empty() ? "return;" : "return {};");
+        --indent_;
+        line("}");
     }
 
     void local_array(const ir::Op& op) {

@@ -731,9 +731,14 @@ void FunctionEmitter::assertion(const ir::Op& op) {
     llvm::MDBuilder weights(module_.llvm.getContext());
     builder_.CreateCondBr(scalar(op.operands[0]), after, failed, weights.createBranchWeights(1000, 1));
     builder_.SetInsertPoint(failed);
-    builder_.CreateCall(host("weft_assert_failed", builder_.getVoidTy(), {builder_.getPtrTy(), builder_.getInt64Ty()}),
-                        {text(op.text), item_.item});
-    builder_.CreateBr(after);
+    Scalars arguments = {text(op.text), item_.item};
+    for (const ir::Value* number : llvm::ArrayRef(op.operands).drop_front()) arguments.push_back(scalar(number));
+    builder_.CreateCall(
+        host("weft_assert_failed", builder_.getVoidTy(), {builder_.getPtrTy(), builder_.getInt64Ty()}, true),
+        arguments);
+    Scalars nothing;
+    for (const auto* phi : exit_->phis) nothing.push_back(llvm::Constant::getNullValue(phi->getType()));
+    jump(*exit_, nothing);
     builder_.SetInsertPoint(after);
 }
 

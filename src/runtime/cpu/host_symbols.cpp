@@ -113,10 +113,16 @@ void weft_print(const char* format, ...) {
     va_end(arguments);
 }
 
-void weft_assert_failed(const char* message, int64_t item) {
+void weft_assert_failed(const char* format, int64_t item, ...) {
     auto& all = weft::runtime::asserts();
     const std::lock_guard lock(all.mutex);
-    if (!all.first) all.first = {message, item};
+    if (all.first) return;
+    std::va_list numbers;
+    va_start(numbers, item);
+    char message[2048];
+    std::vsnprintf(message, sizeof message, format, numbers);
+    va_end(numbers);
+    all.first = {message, item};
 }
 
 void* weft_stack_grow(void* old, int64_t old_bytes, int64_t bytes) {
