@@ -225,6 +225,9 @@ ir::Value* FunctionLowering::materialize(const Entity& entity, const Span& span)
         for (const Value* part : parts) types.push_back(part->type);
         return builder_.compose(Type::tuple(types), parts);
     }
+    if (entity.as<Unknown>()) {
+        fail(ErrorKind::Type, span, "a value is needed here, but what is called returns nothing");
+    }
     fail(ErrorKind::Type, span, "a value is needed here, found " + entity.describe());
 }
 

@@ -353,7 +353,7 @@ def test_asserts_in_debug_mode():
 
     a = wp.array([1.0, 0.0, 1.0], dtype=float)
     wp.launch(unchecked, dim=3, inputs=[a])
-    with pytest.raises(wp.WarpRuntimeError, match=r"item 1: .*must be positive"):
+    with pytest.raises(wp.WarpRuntimeError, match=r"in thread \(1\): must be positive"):
         wp.launch(checked, dim=3, inputs=[a])
     a.fill_(1.0)
     wp.launch(checked, dim=3, inputs=[a])
