@@ -11,7 +11,7 @@ void kernel_rows(Rows& rows) {
     rows.add("where", "(cond: bool, value_if_true: Any, value_if_false: Any) -> Any", special(),
              "Chooses between two values, both of which are computed.");
     rows.add("select", "(cond: bool, value_if_false: Any, value_if_true: Any) -> Any", special(),
-             "Removed: `where` takes the values in the other order.");
+             "Chooses between two values; older than `where`, which takes them in the other order.");
     rows.add("cast", "(a: Any, dtype: Any) -> Any", special(), "The number as another scalar type.");
     rows.add("type", "(a: Any) -> Any", special(), "The type of a value.");
     rows.add("range", "(end: int32) -> Any", special(), "The turns of a `for` loop.");

@@ -57,6 +57,8 @@ void linalg_rows(Rows& rows) {
              "The diagonal of a square matrix.", any);
     rows.add("vector", "(length: int32, dtype: Any) -> Any", special(),
              "A vector of the given elements, or of `length` zeros of type `dtype`.");
+    rows.add("vec", "(length: int32, dtype: Any) -> Any", special(), "An older name of `vector`.");
+    rows.add("mat", "(shape: Any, dtype: Any) -> Any", special(), "An older name of `matrix`.");
     rows.add("matrix", "(shape: Any, dtype: Any) -> Any", special(),
              "A matrix of the given elements, row by row, or of zeros.");
     rows.add("matrix_from_cols", "(a: Vector[Scalar, n]) -> Any", special(),

@@ -79,6 +79,16 @@ ir::Value* FunctionLowering::construct_vector(Type type, std::span<const Argumen
             return builder_.cast(type, arguments[0].entity.value());
         }
     }
+    // Two halves, as spatial vectors are written.
+    if (arguments.size() == 2 && arguments[0].entity.type().is(TypeKind::Vec) &&
+        arguments[1].entity.type().is(TypeKind::Vec) && length == 6 && arguments[0].entity.type().part_count() == 3 &&
+        arguments[1].entity.type().part_count() == 3) {
+        std::vector<Value*> halves;
+        for (const auto& a : arguments) {
+            for (int i = 0; i < 3; ++i) halves.push_back(builder_.cast(element, builder_.extract(a.entity.value(), i)));
+        }
+        return builder_.compose(type, halves);
+    }
     if (arguments.size() != length) {
         fail(ErrorKind::Argument, e.span,
              user_name(type) + "(...) takes nothing, one number, " + std::to_string(length) +

@@ -39,6 +39,7 @@ bool FunctionLowering::range_bounds(const Expr& e, Value* bounds[3]) {
     std::vector<Value*> given;
     for (size_t i = 0; i < count; ++i) {
         Value* v = value(e.child(i + 1));
+        if (v->type.is_bool() && ir::constant_integer(v)) v = builder_.cast(ir::i32(), v);
         if (!v->type.is_signed() || (type && v->type != type)) {
             fail(ErrorKind::Type, e.child(i + 1).span,
                  "range needs " + (type ? user_name(type) + " as before" : std::string("int32")) + ", found " +

@@ -187,6 +187,8 @@ FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
     const auto* named = p.root.as<ir::Type>();
     const Type type = named ? *named : p.type;
     if (!type) fail(ErrorKind::Name, e.span, p.root.describe() + " has no attribute `" + name + "`");
+    // Of a member of an enum, or of a typed number.
+    if (name == "value" && p.root.is_literal() && p.path.empty()) return p;
 
     // Members and components, of values only.
     if (!named) {

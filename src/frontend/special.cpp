@@ -24,6 +24,8 @@ const std::map<std::string, FunctionLowering::Special>& FunctionLowering::specia
         {"len", &F::special_len},
         {"unot", &F::special_unot},
         {"vector", &F::special_vector},
+        {"vec", &F::special_vector},
+        {"mat", &F::special_matrix},
         {"matrix", &F::special_matrix},
         {"matrix_from_cols", &F::special_matrix_from_cols},
         {"matrix_from_rows", &F::special_matrix_from_rows},
@@ -246,10 +248,13 @@ Entity FunctionLowering::special_where(const Expr& e, std::vector<Argument> a) {
     return builder_.select(chosen, x, y);
 }
 
-Entity FunctionLowering::special_select(const Expr& e, std::vector<Argument>) {
-    fail(ErrorKind::Name, e.span,
-         "`select` was removed: write where(condition, value_if_true, value_if_false), in which the values are the "
-         "other way round");
+// Older than `where`: its values are the other way round.
+Entity FunctionLowering::special_select(const Expr& e, std::vector<Argument> a) {
+    if (a.size() == 3) std::swap(a[1], a[2]);
+    for (const char* name : {"cond", "value_if_true", "value_if_false"}) {
+        if (auto named = take(a, name)) a.push_back(*named);
+    }
+    return special_where(e, std::move(a));
 }
 
 Entity FunctionLowering::special_cast(const Expr& e, std::vector<Argument> a) {
