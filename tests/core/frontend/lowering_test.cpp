@@ -260,7 +260,6 @@ TEST(Refusals, OneSentenceEach) {
         {"    o[0.5] = 1\n", "an index needs an integer"},
         {"    o[0, 1] = 1\n", "1 dimension, found 2 indices"},
         {"    o[0] = where(1.0, 1, 2)\n", "needs a bool or an integer"},
-        {"    o[0] = select(True, 1, 2)\n", "`select` was removed"},
         {"    s = rand_init(1)\n    x = randf(s) if o[0] > 1 else 0.5\n", "cannot be changed"},
     };
     for (const auto& [body, message] : cases) {
