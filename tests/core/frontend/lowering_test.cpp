@@ -278,5 +278,39 @@ TEST(Refusals, APathWithoutReturn) {
         "ends without `return`");
 }
 
+TEST(Lowering, SlicesOfArraysAreClampedViews) {
+    const std::string text = lowered(R"(
+def k(a: Array[float32, 2], n: int):
+    b = a[1:, n]
+    b[0] = 1.0
+)");
+    expect_in(text, "slice(%a, ");
+    expect_in(text, "[1, 0] : array<f32, 1>");
+}
+
+TEST(Lowering, ArraysOfTheItemKnowTheirShape) {
+    const std::string text = lowered(R"(
+def k(o: Array[int32, 1]):
+    a = zeros(shape=(2, 3), dtype=int)
+    a[1, 2] = 5
+    o[0] = a[1, 2] + a.shape[1]
+)");
+    expect_in(text, "local_array [2, 3] : array<i32, 2>");
+    EXPECT_EQ(count(text, "shape("), 0);
+    EXPECT_EQ(count(text, "atomic"), 0);
+}
+
+TEST(Lowering, LoopsOverTuplesAndVectorsAreUnrolled) {
+    const std::string text = lowered(R"(
+def k(v: vec3, o: Array[float32, 1]):
+    for x in v:
+        o[0] = x
+    for i in (1, 2):
+        o[i] = 0.0
+)");
+    EXPECT_EQ(count(text, "for("), 0);
+    EXPECT_EQ(count(text, "store("), 5);
+}
+
 }  // namespace
 }  // namespace weft::frontend::testing
