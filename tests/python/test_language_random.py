@@ -5,9 +5,9 @@ import linecache
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.random_language import SIZE, Maker, run_python
 
 import warp as wp
-from support.random_language import SIZE, Maker, run_python
 
 
 def check(seed):

@@ -177,16 +177,14 @@ class Maker:
         i, x = r.choice(["i0", "i1", "i2"]), r.choice(["x0", "x1"])
         e, f = self.whole(), self.real()
         simple = [
-            lambda: self.line(f"{i} = {e[0]}", f"{i} = {e[1]}"),
+            lambda: self.line(f"{i} = int({e[0]})", f"{i} = {e[1]}"),
             lambda: self.line(f"{x} = {f[0]}", f"{x} = {f[1]}"),
             lambda: self.line(f"{i} += {e[0]}", f"{i} = int32(int({i}) + int({e[1]}))"),
             lambda: self.line(f"{x} *= {f[0]}", f"{x} *= {f[1]}"),
             lambda: self.line("i0, i1 = i1, i0"),
             lambda: self.line(f"la[{i} & 3] = {e[0]}", f"la[{i} & 3] = {e[1]}"),
             lambda: self.line(f"lf[{i} & 1] += {f[0]}", f"lf[{i} & 1] += {f[1]}"),
-            lambda: self.line(f"v[{r.randrange(-3, 3)}] = {f[0]}".replace("= ", "= ", 1), None)
-            if "f64" not in f[0] and f[0] == f[1]
-            else self.line(f"v[0] = {f[0]}", f"v[0] = {f[1]}"),
+            lambda: self.line(f"v[-1] = {f[0]}", f"v[-1] = {f[1]}"),
             lambda: self.line("v[1:] = v[:2]", "v[1:] = v[:2].copy()"),
             lambda: self.line("v = v[::-1]", "v = v[::-1].copy()"),
             lambda: self.line(f"p.a = {e[0]}", f"p.a = {e[1]}"),
@@ -294,7 +292,9 @@ class Maker:
             self.line(f"ko[{k}] = {e}")
             self.line(f"xo[{k}] = {f}")
         head = "ks: wp.array(dtype=int), xs: wp.array(dtype=f64), ko: wp.array(dtype=int), xo: wp.array(dtype=f64)"
-        kernel = f"{PRELUDE}\n@wp.kernel(module='unique', enable_backward=False)\ndef k({head}):\n" + "\n".join(self.kernel)
+        kernel = f"{PRELUDE}\n@wp.kernel(module='unique', enable_backward=False)\ndef k({head}):\n" + "\n".join(
+            self.kernel
+        )
         return kernel + "\n", "def k(ks, xs, ko, xo):\n" + "\n".join(self.python) + "\n"
 
 
