@@ -10,6 +10,7 @@ std::string Options::key() const {
     std::string out = "O" + std::to_string(optimize);
     if (fast_math) out += " fast";
     if (contract) out += " contract";
+    if (lanes != 0) out += " x" + std::to_string(lanes);
     if (line_info) out += " lines";
     return out;
 }

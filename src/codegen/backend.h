@@ -14,6 +14,7 @@ struct Options {
     bool fast_math = false;  // reassociation, approximate functions
     bool contract = false;   // a * b + c may become one rounding
     int optimize = 2;        // 0: quick and plain, 2: the slim pipeline (design: no SLP)
+    int lanes = 0;           // items that run side by side on a CPU; 1: one after the other, 0: as the machine wants it
     bool line_info = false;  // debug information that maps instructions to the user's lines
     bool operator==(const Options&) const = default;
     std::string key() const;  // distinct for distinct options; part of the cache key

@@ -47,6 +47,20 @@ std::unique_ptr<ir::Module> prepare(const ir::Module& module) {
     return out;
 }
 
+std::unique_ptr<ir::Module> for_lanes(const ir::Module& module, const std::string& kernel) {
+    auto out = copy(module);
+    opt::keep_reachable(*out, kernel);
+    for (const auto& function : out->functions) opt::single_exit(*out, *function);
+    opt::inline_calls(*out, *out->find(kernel));
+    opt::keep_reachable(*out, kernel);
+    opt::unchanged_values(*out);
+    opt::dead_code(*out);
+#ifndef NDEBUG
+    ir::verify(*out);
+#endif
+    return out;
+}
+
 Image compile(const ir::Module& module, Backend& backend, const Options& options, std::vector<StageTime>* times) {
     const auto start = std::chrono::steady_clock::now();
     const auto prepared = prepare(module);

@@ -155,8 +155,9 @@ void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& wan
     if (items == 0) return;
 
     const bool shared_atomics = code.shared_atomics() > 0;
+    const uint32_t owned = owns_elements(code, arguments, shape) ? codegen::kOwnElements : 0U;
     const auto alone = [&](int64_t begin, int64_t end) {
-        shape.exclusive = codegen::kOneThread | codegen::kOwnElements;
+        shape.exclusive = codegen::kOneThread | owned;
         Measured measured(code, end - begin, 1);
         entry(arguments, &shape, begin, end);
     };
@@ -172,7 +173,7 @@ void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& wan
     if (done < items && grain >= items - done) {
         alone(done, items);
     } else if (done < items) {
-        shape.exclusive = owns_elements(code, arguments, shape) ? codegen::kOwnElements : 0U;
+        shape.exclusive = owned;
         const int64_t left = items - done;
         const double busy = std::min<double>(threads, static_cast<double>(left) / static_cast<double>(grain));
         const Measured measured(code, shared_atomics ? 0 : left, busy);

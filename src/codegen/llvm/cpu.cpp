@@ -69,7 +69,8 @@ class CpuBackend final : public Backend {
             context.setDiscardValueNames(!for_people);
             target.configure(*llvm);
             stages.end("target");
-            emit_module(module, *llvm, options, HostTarget::has_half_instructions());
+            const int lanes = options.lanes != 0 ? options.lanes : options.optimize > 0 ? HostTarget::lanes() : 1;
+            emit_module(module, *llvm, options, HostTarget::has_half_instructions(), lanes);
             stages.end("emit");
             link_device_library(*llvm);
             stages.end("link");

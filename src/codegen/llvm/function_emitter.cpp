@@ -17,6 +17,13 @@ using ir::Opcode;
 using ir::TypeKind;
 using llvm::Value;
 
+Value* is_exclusive(llvm::IRBuilder<>& builder, Value* shape, const ir::Op& atomic) {
+    const uint32_t bits = atomic.text == opt::kOwnElement ? kOneThread | kOwnElements : kOneThread;
+    Value* place = builder.CreateGEP(builder.getInt8Ty(), shape, builder.getInt64(offsetof(LaunchShape, exclusive)));
+    Value* exclusive = builder.CreateLoad(builder.getInt32Ty(), place);
+    return builder.CreateICmpNE(builder.CreateAnd(exclusive, bits), builder.getInt32(0));
+}
+
 const std::vector<Leaf>& ModuleContext::leaves_of(ir::Type type) {
     const auto [place, fresh] = leaves.try_emplace(type);
     if (fresh) place->second = codegen::leaves(type);
@@ -543,7 +550,7 @@ void FunctionEmitter::op(const ir::Op& op) {
         case Opcode::Store:
             return store(operand_type(1), operand(1), operand(0)[0]);
         case Opcode::Atomic:
-            return atomic(op);
+            return define(op, emit_update(module_, builder_, scalars_, item_.shape, op, operand(0)[0], operand(1)));
         case Opcode::Shape:
             return define(
                 op, {builder_.CreateTrunc(operand(0)[1 + static_cast<size_t>(op.ints.at(0))], builder_.getInt32Ty())});
@@ -609,35 +616,43 @@ void FunctionEmitter::op(const ir::Op& op) {
     WEFT_CHECK(false, "unknown op");
 }
 
-// A plain read and write where no other thread can come between, which the launch says.
-void FunctionEmitter::atomic(const ir::Op& op) {
-    const auto& leaves = module_.leaves_of(op.operands[1]->type);
-    const Scalars values = value(op.operands[1]);
-    Value* address = scalar(op.operands[0]);
-    const uint32_t bits = op.text == opt::kOwnElement ? kOneThread | kOwnElements : kOneThread;
-    Value* exclusive =
-        builder_.CreateLoad(builder_.getInt32Ty(), offset(item_.shape, offsetof(LaunchShape, exclusive)));
-    Value* is_plain = builder_.CreateICmpNE(builder_.CreateAnd(exclusive, bits), builder_.getInt32(0));
-    llvm::BasicBlock* plain = block("plain");
-    llvm::BasicBlock* locked = block("locked");
-    Join after = join("updated", {op.result()->type});
-    builder_.CreateCondBr(is_plain, plain, locked);
-    builder_.SetInsertPoint(plain);
-    Scalars old = load(op.result()->type, address);
-    Scalars next;
+Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmitter& scalars, Value* shape,
+                    const ir::Op& op, Value* address, const Scalars& values) {
+    const auto& leaves = module.leaves_of(op.operands[1]->type);
+    const auto place = [&](int64_t bytes) {
+        return builder.CreateGEP(builder.getInt8Ty(), address, builder.getInt64(static_cast<uint64_t>(bytes)));
+    };
+    llvm::Function* function = builder.GetInsertBlock()->getParent();
+    auto& context = module.llvm.getContext();
+    auto* plain = llvm::BasicBlock::Create(context, "plain", function);
+    auto* locked = llvm::BasicBlock::Create(context, "locked", function);
+    auto* after = llvm::BasicBlock::Create(context, "updated", function);
+    builder.CreateCondBr(is_exclusive(builder, shape, op), plain, locked);
+    builder.SetInsertPoint(plain);
+    Scalars plain_old;
     for (size_t i = 0; i < leaves.size(); ++i) {
-        next.push_back(scalars_.updated(op.atomic(), leaves[i].scalar, old[i], values[i]));
+        plain_old.push_back(scalars.load(leaves[i].scalar, place(leaves[i].offset)));
+        Value* next = scalars.updated(op.atomic(), leaves[i].scalar, plain_old[i], values[i]);
+        scalars.store(leaves[i].scalar, next, place(leaves[i].offset));
     }
-    store(op.result()->type, next, address);
-    jump(after, old);
-    builder_.SetInsertPoint(locked);
-    old.clear();
+    builder.CreateBr(after);
+    plain = builder.GetInsertBlock();
+    builder.SetInsertPoint(locked);
+    Scalars locked_old;
     for (size_t i = 0; i < leaves.size(); ++i) {
-        old.push_back(scalars_.atomic(op.atomic(), leaves[i].scalar, offset(address, leaves[i].offset), values[i]));
+        locked_old.push_back(scalars.atomic(op.atomic(), leaves[i].scalar, place(leaves[i].offset), values[i]));
     }
-    jump(after, old);
-    finish(after);
-    define_results(op, after);
+    builder.CreateBr(after);
+    locked = builder.GetInsertBlock();
+    builder.SetInsertPoint(after);
+    Scalars old;
+    for (size_t i = 0; i < leaves.size(); ++i) {
+        auto* phi = builder.CreatePHI(plain_old[i]->getType(), 2);
+        phi->addIncoming(plain_old[i], plain);
+        phi->addIncoming(locked_old[i], locked);
+        old.push_back(phi);
+    }
+    return old;
 }
 
 // --- calls -----------------------------------------------------------------------------------------------------------

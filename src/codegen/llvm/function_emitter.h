@@ -44,6 +44,13 @@ struct Join {
     llvm::SmallVector<llvm::PHINode*, 4> phis;
 };
 
+// Whether the launch says that no other thread comes between the parts of this Atomic.
+llvm::Value* is_exclusive(llvm::IRBuilder<>& builder, llvm::Value* shape, const ir::Op& atomic);
+// An Atomic's effect on one address and its old value: plain where `shape` says that no other thread comes between.
+// `op` tells kind and type; goes on in another block.
+Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmitter& scalars, llvm::Value* shape,
+                    const ir::Op& op, llvm::Value* address, const Scalars& values);
+
 class FunctionEmitter {
   public:
     FunctionEmitter(ModuleContext& module, const ir::Function& source, llvm::Function& target);
@@ -75,7 +82,6 @@ class FunctionEmitter {
     void for_op(const ir::Op& op);
     void while_op(const ir::Op& op);
     void elementwise(const ir::Op& op);
-    void atomic(const ir::Op& op);
     void call(const ir::Op& op);
     void native(const ir::Op& op);
     void print(const ir::Op& op);

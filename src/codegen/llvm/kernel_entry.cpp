@@ -17,7 +17,8 @@ Value* byte_address(llvm::IRBuilder<>& b, Value* base, int64_t offset) {
 
 }  // namespace
 
-void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::Function& target) {
+void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::Function& target, const LaneBody& body,
+                       int lanes) {
     FunctionEmitter emitter(module, kernel, target);
     auto& b = emitter.builder();
     Value* arguments = target.getArg(0);
@@ -37,9 +38,12 @@ void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::
 
     b.SetInsertPoint(start);
     const auto offsets = parameter_offsets(kernel);
+    Scalars leaves;
     for (size_t i = 0; i < kernel.parameters().size(); ++i) {
         const ir::Value* parameter = kernel.parameters()[i];
-        emitter.set(parameter, emitter.load(parameter->type, byte_address(b, arguments, offsets[i])));
+        Scalars mine = emitter.load(parameter->type, byte_address(b, arguments, offsets[i]));
+        leaves.append(mine.begin(), mine.end());
+        emitter.set(parameter, std::move(mine));
     }
     auto* word = b.getInt64Ty();
     llvm::SmallVector<Value*, 8> first(used);
@@ -64,6 +68,11 @@ void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::
         }
         first[0] = rest;
     }
+    Value* by_lanes = single;
+    for (const LaneCondition& condition : body.conditions) {
+        Value* holds = b.CreateICmpEQ(leaves[condition.leaf], b.getInt64(static_cast<uint64_t>(condition.value)));
+        by_lanes = b.CreateAnd(by_lanes, holds);
+    }
     llvm::BasicBlock* before = b.GetInsertBlock();
     b.CreateBr(row);
 
@@ -85,17 +94,45 @@ void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::
         Value* run = b.CreateSelect(single, in_row, b.CreateSub(tail_size, tail));
         count = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, run);
     }
-    b.CreateBr(item);
+    Value* done_by_lanes = b.getInt64(0);
+    llvm::BasicBlock* to_item = row;
+    if (body.function != nullptr) {
+        Value* whole = b.CreateAnd(count, b.getInt64(~static_cast<uint64_t>(lanes - 1)));
+        done_by_lanes = b.CreateSelect(by_lanes, whole, b.getInt64(0));
+        llvm::BasicBlock* group = emitter.block("group");
+        to_item = emitter.block("rest");
+        b.CreateCondBr(b.CreateICmpSGT(done_by_lanes, b.getInt64(0)), group, to_item);
+        b.SetInsertPoint(group);
+        auto* from = b.CreatePHI(word, 2, "from");
+        from->addIncoming(b.getInt64(0), row);
+        Scalars given = {shape, b.CreateAdd(linear, from)};
+        for (size_t d = 0; d < used; ++d) given.push_back(d + 1 == used ? b.CreateAdd(at[d], from) : at[d]);
+        given.append(leaves.begin(), leaves.end());
+        b.CreateCall(body.function, given);
+        Value* next_group = b.CreateAdd(from, b.getInt64(static_cast<uint64_t>(lanes)), "", true, true);
+        from->addIncoming(next_group, group);
+        b.CreateCondBr(b.CreateICmpSLT(next_group, done_by_lanes), group, to_item);
+        b.SetInsertPoint(to_item);
+        b.CreateCondBr(b.CreateICmpSLT(done_by_lanes, count), item, row_end);
+    } else {
+        b.CreateBr(item);
+    }
+    Value* first_last = used > 0 ? b.getInt64(0) : nullptr;
+    if (used > 0) {
+        // Where lanes run, a step of the item is a step of the last coordinate.
+        llvm::IRBuilder<> place(to_item->getTerminator());
+        first_last = place.CreateAdd(at[used - 1], done_by_lanes);
+    }
 
     b.SetInsertPoint(item);
     auto* turn = b.CreatePHI(word, 2, "turn");
-    turn->addIncoming(b.getInt64(0), row);
+    turn->addIncoming(done_by_lanes, to_item);
     // The last coordinate is a variable of its own that moves by one or by none, which LLVM turns into moving
     // addresses.
     llvm::PHINode* last = nullptr;
     if (used > 0) {
         last = b.CreatePHI(word, 2, "coordinate");
-        last->addIncoming(at[used - 1], row);
+        last->addIncoming(first_last, to_item);
     }
     ItemContext& context = emitter.item();
     context.shape = shape;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "codegen/compile.h"
 #include "codegen/llvm/function_emitter.h"
 #include "codegen/llvm/kernel_entry.h"
 
@@ -95,15 +96,30 @@ void decide_inlining(ModuleContext& module) {
     }
 }
 
+LaneBody lanes_of(ModuleContext& module, const ir::Function& kernel, int lanes) {
+    if (lanes <= 1 || module.coordinates == 0) return {};
+    const auto alone = for_lanes(module.ir, kernel.name);
+    LaneBody out = emit_lanes(module, *alone->find(kernel.name), lanes);
+    if (out.function != nullptr) out.function->addFnAttr(llvm::Attribute::AlwaysInline);
+    return out;
+}
+
 }  // namespace
 
-void emit_module(const ir::Module& source, llvm::Module& target, const Options& options, bool half_instructions) {
+void emit_module(const ir::Module& source, llvm::Module& target, const Options& options, bool half_instructions,
+                 int lanes) {
     ModuleContext module{source, target, options, half_instructions, coordinates_used(source), {}, {}};
     for (const auto& function : source.functions) module.functions[function.get()] = declare(module, *function);
     for (const auto& function : source.functions) {
         llvm::Function& out = *module.functions.at(function.get());
         if (function->kind == ir::FunctionKind::Kernel) {
-            emit_kernel_entry(module, *function, out);
+            const LaneBody body = lanes_of(module, *function, lanes);
+            if (body.function != nullptr) {
+                const std::string bits = std::to_string(32 * lanes);
+                out.addFnAttr("prefer-vector-width", bits);
+                out.addFnAttr("min-legal-vector-width", bits);
+            }
+            emit_kernel_entry(module, *function, out, body, lanes);
         } else {
             emit_function(module, *function, out);
         }

@@ -32,6 +32,11 @@ llvm::Type* ScalarEmitter::type(Scalar scalar) const {
     }
 }
 
+llvm::Type* ScalarEmitter::type(Scalar scalar, const llvm::Value* like) const {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(like->getType());
+    return vector == nullptr ? type(scalar) : llvm::FixedVectorType::get(type(scalar), vector->getNumElements());
+}
+
 llvm::Constant* ScalarEmitter::constant(Scalar scalar, uint64_t bits) const {
     llvm::Type* t = type(scalar);
     if (scalar == Scalar::F32)
@@ -113,7 +118,8 @@ Value* ScalarEmitter::unary(Opcode code, Scalar scalar, Value* a) {
             return builder_.CreateNot(a);
         case Opcode::Abs:
             if (!ir::is_signed_int(scalar)) return a;
-            return builder_.CreateSelect(builder_.CreateICmpSLT(a, constant(scalar, 0)), builder_.CreateNeg(a), a);
+            return builder_.CreateSelect(builder_.CreateICmpSLT(a, llvm::Constant::getNullValue(a->getType())),
+                                         builder_.CreateNeg(a), a);
         default:
             break;
     }
@@ -137,7 +143,7 @@ Value* ScalarEmitter::float_binary(Opcode code, Value* a, Value* b) {
         case Opcode::FloorDiv:
             return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, builder_.CreateFDiv(a, b));
         case Opcode::Rem:
-            return call_math(a->getType()->isDoubleTy() ? "fmod" : "fmodf", {a, b});
+            return call_math(a->getType()->getScalarType()->isDoubleTy() ? "fmod" : "fmodf", {a, b});
         case Opcode::Min:
             return choose(builder_.CreateFCmpOLT(b, a));
         case Opcode::Max:
@@ -148,21 +154,41 @@ Value* ScalarEmitter::float_binary(Opcode code, Value* a, Value* b) {
     WEFT_CHECK(false, std::string(ir::mnemonic(code)) + " of floats");
 }
 
+// There are no instructions that divide vectors of integers. The quotient of two numbers of 32 bits, rounded to the 53
+// bits of a double, has their true integer part.
+Value* ScalarEmitter::vector_division(bool is_signed, Value* a, Value* b) {
+    llvm::Type* floats = type(Scalar::F64, a);
+    const auto convert = [&](Value* v) {
+        return is_signed ? builder_.CreateSIToFP(v, floats) : builder_.CreateUIToFP(v, floats);
+    };
+    Value* quotient = builder_.CreateFDiv(convert(a), convert(b));
+    return is_signed ? builder_.CreateFPToSI(quotient, a->getType()) : builder_.CreateFPToUI(quotient, a->getType());
+}
+
 Value* ScalarEmitter::integer_division(Opcode code, Scalar scalar, Value* a, Value* b) {
     const bool is_signed = ir::is_signed_int(scalar);
-    Value* none = constant(scalar, 0);
-    Value* one = constant(scalar, 1);
-    const auto* known = llvm::dyn_cast<llvm::ConstantInt>(b);
+    Value* none = llvm::ConstantInt::get(a->getType(), 0);
+    Value* one = llvm::ConstantInt::get(a->getType(), 1);
+    const auto* vector = llvm::dyn_cast<llvm::Constant>(b);
+    const auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(
+        vector != nullptr && b->getType()->isVectorTy() ? vector->getSplatValue() : b);
     if (known != nullptr && known->isZero()) return none;
     const bool maybe_zero = known == nullptr;
     const bool maybe_minus_one = is_signed && (known == nullptr || known->isMinusOne());
     // Dividing by one instead where the machine would trap; the true results are put in afterwards.
-    Value* zero = maybe_zero ? builder_.CreateICmpEQ(b, none) : builder_.getFalse();
-    Value* minus_one = maybe_minus_one ? builder_.CreateICmpEQ(b, llvm::ConstantInt::getSigned(b->getType(), -1))
-                                       : builder_.getFalse();
+    Value* never = llvm::ConstantInt::getFalse(llvm::CmpInst::makeCmpResultType(a->getType()));
+    Value* zero = maybe_zero ? builder_.CreateICmpEQ(b, none) : never;
+    Value* minus_one =
+        maybe_minus_one ? builder_.CreateICmpEQ(b, llvm::ConstantInt::getSigned(b->getType(), -1)) : never;
     Value* safe = builder_.CreateSelect(builder_.CreateOr(zero, minus_one), one, b);
-    if (code == Opcode::Rem) return is_signed ? builder_.CreateSRem(a, safe) : builder_.CreateURem(a, safe);
-    Value* quotient = is_signed ? builder_.CreateSDiv(a, safe) : builder_.CreateUDiv(a, safe);
+    const bool slow = a->getType()->isVectorTy() && known == nullptr && ir::scalar_bits(scalar) <= 32;
+    Value* quotient = slow        ? vector_division(is_signed, a, safe)
+                      : is_signed ? builder_.CreateSDiv(a, safe)
+                                  : builder_.CreateUDiv(a, safe);
+    if (code == Opcode::Rem) {
+        if (slow) return builder_.CreateSub(a, builder_.CreateMul(quotient, safe));
+        return is_signed ? builder_.CreateSRem(a, safe) : builder_.CreateURem(a, safe);
+    }
     if (code == Opcode::FloorDiv && is_signed) {
         Value* remainder = builder_.CreateSub(a, builder_.CreateMul(quotient, safe));
         Value* inexact = builder_.CreateICmpNE(remainder, none);
@@ -179,7 +205,8 @@ Value* ScalarEmitter::binary(Opcode code, Scalar scalar, Value* a, Value* b) {
     if (ir::is_float(scalar)) return float_binary(code, a, b);
     const bool is_signed = ir::is_signed_int(scalar);
     const auto count = [&] {
-        return builder_.CreateAnd(b, constant(scalar, static_cast<uint64_t>(ir::scalar_bits(scalar) - 1)));
+        return builder_.CreateAnd(
+            b, llvm::ConstantInt::get(b->getType(), static_cast<uint64_t>(ir::scalar_bits(scalar) - 1)));
     };
     switch (code) {
         case Opcode::Add:
@@ -255,6 +282,16 @@ llvm::FunctionCallee ScalarEmitter::host_function(std::string_view name, llvm::F
 }
 
 Value* ScalarEmitter::call_math(std::string_view name, llvm::ArrayRef<Value*> operands) {
+    if (const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType())) {
+        // Lane by lane: the same bits whatever their number.
+        Value* out = llvm::PoisonValue::get(operands[0]->getType());
+        for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
+            llvm::SmallVector<Value*, 2> parts;
+            for (Value* operand : operands) parts.push_back(builder_.CreateExtractElement(operand, lane));
+            out = builder_.CreateInsertElement(out, call_math(name, parts), lane);
+        }
+        return out;
+    }
     llvm::SmallVector<llvm::Type*, 2> types(operands.size(), operands[0]->getType());
     auto* signature = llvm::FunctionType::get(operands[0]->getType(), types, false);
     auto* call = builder_.CreateCall(host_function(name, signature, true), operands);
@@ -293,8 +330,21 @@ Value* ScalarEmitter::math(ir::MathFn fn, Scalar scalar, llvm::ArrayRef<Value*> 
 Value* ScalarEmitter::to_integer(Scalar to, Value* value) {
     // What x86 computes: one truncating instruction, whose answer out of range is the most negative number. Narrow
     // types take the low bits of 32, u32 those of 64; u64 has a second try above 2^63.
-    const bool is_double = value->getType()->isDoubleTy();
-    const auto convert = [&](Value* v, bool wide) {
+    const bool is_double = value->getType()->getScalarType()->isDoubleTy();
+    const auto convert = [&](Value* v, bool wide) -> Value* {
+        if (v->getType()->isVectorTy()) {
+            const double limit = wide ? 0x1p63 : 0x1p31;
+            // Of f32, and of f64 to 64 bits, no number lies between -limit - 1 and -limit.
+            Value* above = !wide && is_double
+                               ? builder_.CreateFCmpOGT(v, llvm::ConstantFP::get(v->getType(), -limit - 1))
+                               : builder_.CreateFCmpOGE(v, llvm::ConstantFP::get(v->getType(), -limit));
+            Value* fits =
+                builder_.CreateAnd(above, builder_.CreateFCmpOLT(v, llvm::ConstantFP::get(v->getType(), limit)));
+            Value* safe = builder_.CreateSelect(fits, v, llvm::Constant::getNullValue(v->getType()));
+            llvm::Type* out = type(wide ? Scalar::I64 : Scalar::I32, v);
+            return builder_.CreateSelect(fits, builder_.CreateFPToSI(safe, out),
+                                         llvm::ConstantInt::get(out, uint64_t{1} << (wide ? 63 : 31)));
+        }
         auto* vector = llvm::FixedVectorType::get(v->getType(), is_double ? 2 : 4);
         Value* lanes = builder_.CreateInsertElement(llvm::PoisonValue::get(vector), v, uint64_t{0});
         using namespace llvm::Intrinsic;
@@ -305,12 +355,12 @@ Value* ScalarEmitter::to_integer(Scalar to, Value* value) {
     const int bits = ir::scalar_bits(to);
     if (to == Scalar::U64) {
         auto* limit = llvm::ConstantFP::get(value->getType(), 0x1p63);
-        Value* high =
-            builder_.CreateOr(convert(builder_.CreateFSub(value, limit), true), builder_.getInt64(uint64_t{1} << 63));
+        Value* high = builder_.CreateOr(convert(builder_.CreateFSub(value, limit), true),
+                                        llvm::ConstantInt::get(type(to, value), uint64_t{1} << 63));
         return builder_.CreateSelect(builder_.CreateFCmpOGE(value, limit), high, convert(value, true));
     }
     const bool wide = bits == 64 || to == Scalar::U32;
-    return builder_.CreateTrunc(convert(value, wide), type(to));
+    return builder_.CreateTrunc(convert(value, wide), type(to, value));
 }
 
 Value* ScalarEmitter::cast(Scalar to, Scalar from, Value* value) {
@@ -330,18 +380,20 @@ Value* ScalarEmitter::cast(Scalar to, Scalar from, Value* value) {
         return narrow_double(to, cast(Scalar::F64, from, value));
     }
     if (ir::is_float(to)) {
-        if (from_float) return builder_.CreateFPCast(value, type(to));
-        return ir::is_signed_int(from) ? builder_.CreateSIToFP(value, type(to))
-                                       : builder_.CreateUIToFP(value, type(to));
+        if (from_float) return builder_.CreateFPCast(value, type(to, value));
+        return ir::is_signed_int(from) ? builder_.CreateSIToFP(value, type(to, value))
+                                       : builder_.CreateUIToFP(value, type(to, value));
     }
     if (from_float) return to_integer(to, value);
-    return builder_.CreateIntCast(value, type(to), ir::is_signed_int(from));
+    return builder_.CreateIntCast(value, type(to, value), ir::is_signed_int(from));
 }
 
 Value* ScalarEmitter::bitcast(Scalar to, Scalar from, Value* value) {
-    if (from == Scalar::Bool && to != Scalar::Bool) return builder_.CreateZExt(value, type(to));
-    if (to == Scalar::Bool && from != Scalar::Bool) return builder_.CreateICmpNE(value, constant(from, 0));
-    return builder_.CreateBitCast(value, type(to));
+    if (from == Scalar::Bool && to != Scalar::Bool) return builder_.CreateZExt(value, type(to, value));
+    if (to == Scalar::Bool && from != Scalar::Bool) {
+        return builder_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+    }
+    return builder_.CreateBitCast(value, type(to, value));
 }
 
 // --- memory ----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Host {
     std::string cpu;
     std::string features;
     bool half_instructions = false;
+    int lanes = 1;
     std::mutex mutex;
     std::vector<std::unique_ptr<llvm::TargetMachine>> idle[2];
 
@@ -43,6 +45,8 @@ struct Host {
         for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
             if (!features.empty()) features += ',';
             features += (feature.second ? "+" : "-") + feature.first().str();
+            if (feature.first() == "avx512vl" && feature.second) lanes = 16;
+            if (feature.first() == "avx2" && feature.second) lanes = std::max(lanes, 8);
             if (feature.first() == "f16c") half_instructions = feature.second;
         }
     }
@@ -56,6 +60,8 @@ Host& host() {
 }  // namespace
 
 bool HostTarget::has_half_instructions() { return host().half_instructions; }
+
+int HostTarget::lanes() { return host().lanes; }
 
 HostTarget::HostTarget(int optimize) : optimize_(optimize > 0 ? 1 : 0) {
     Host& h = host();

@@ -20,6 +20,8 @@ class HostTarget {
     llvm::TargetMachine& machine() { return *machine_; }
     // Whether the machine converts float16 itself.
     static bool has_half_instructions();
+    // How many numbers of 32 bits its vectors hold; 1 where masks and gathers are missing.
+    static int lanes();
     void configure(llvm::Module& module);
     std::string emit(llvm::Module& module, bool as_text);
 

@@ -109,6 +109,9 @@ std::shared_ptr<FunctionSource> kernel_of(const std::string& text, const std::ma
         set->functions.push_back(source);
     }
     for (const auto& environment : environments) environment->table = table;
+    // Functions know their own names through their environments: what holds itself is kept till the end.
+    static auto& kept = *new std::vector<std::shared_ptr<TableEnvironment>>;
+    kept.insert(kept.end(), environments.begin(), environments.end());
     return last;
 }
 

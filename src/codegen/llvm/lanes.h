@@ -1,0 +1,31 @@
+// SPMD: emits a kernel's body for a run of consecutive items side by side, one a lane of vectors. Values that are the
+// same for all lanes stay scalar, arms of an `if` run under masks, loops turn while any lane does.
+// Needs a kernel without calls in which every region ends in yield (codegen/compile.h: for_lanes).
+// Not here: which items (kernel_entry.cpp), the meaning of scalar ops (scalar.h).
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+#include <vector>
+
+#include "codegen/llvm/function_emitter.h"
+
+namespace weft::codegen::llvm_backend {
+
+// A condition on the launch: this leaf of the kernel's parameters, counted through all of them, has this value.
+struct LaneCondition {
+    size_t leaf = 0;
+    int64_t value = 0;
+    bool operator==(const LaneCondition&) const = default;
+};
+
+struct LaneBody {
+    llvm::Function* function = nullptr;  // null: the kernel is not fit for lanes
+    std::vector<LaneCondition> conditions;
+};
+
+// The function takes the launch's shape, the first lane's linear index (i64) and coordinates (i64, as many as the
+// module uses), and the leaves of the kernel's parameters. Lanes differ in the last of these coordinates only.
+LaneBody emit_lanes(ModuleContext& module, const ir::Function& kernel, int lanes);
+
+}  // namespace weft::codegen::llvm_backend
