@@ -47,6 +47,7 @@ EFFECTS = {
     "enable_backward": _settings_changed,
     "lineinfo": _settings_changed,
     "cpu_backend": _settings_changed,  # which code generator: "" is the default, see `python -m warp info`
+    "cpu_lanes": _settings_changed,  # items that run side by side as vectors; 1: none, 0: as the machine wants it
     "kernel_cache_dir": _set_cache,
     "cache_kernels": _set_cache,
     "cpu_threads": _set_threads,  # 0: one a core
@@ -56,6 +57,7 @@ SETTINGS = {
     # of Weft
     "cpu_backend": os.environ.get("WEFT_BACKEND", ""),
     "cpu_threads": 0,
+    "cpu_lanes": 0,
     "api_version": os.environ.get("WEFT_API_VERSION", "1.19"),
     # of Warp
     "version": "1.19.0",

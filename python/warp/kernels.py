@@ -102,6 +102,7 @@ class Kernel(_core.Kernel):
             fast_math=bool(self.module.options["fast_math"]),
             optimize=2 if level is None else min(level, 2),
             line_info=bool(self._option("lineinfo")),
+            lanes=config.cpu_lanes,
             backend=backend_name(config.cpu_backend),
         )
         return self._function or self._read()

@@ -3,8 +3,6 @@
 // if some lane takes them, so that what is scalar inside may be done without a mask.
 #include "codegen/llvm/lanes.h"
 
-#include <llvm/Analysis/VectorUtils.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -576,10 +574,32 @@ class LaneEmitter {
         return at == ir::size_of(type);
     }
 
-    // The mask of a run: each lane's bit as often as it has numbers.
-    Value* run_mask(unsigned count) {
-        if (mask_ == nullptr || count == 1) return mask_;
-        return builder_.CreateShuffleVector(mask_, llvm::createReplicatedMask(count, lanes_));
+    // A run of all lanes' values is `count` vectors; of one of them the mask of its numbers.
+    Value* run_mask(unsigned piece, unsigned count) {
+        if (count == 1) return mask_;
+        llvm::SmallVector<int, 16> lanes;
+        for (unsigned i = 0; i < lanes_; ++i) lanes.push_back(static_cast<int>((piece * lanes_ + i) / count));
+        return builder_.CreateShuffleVector(mask_, lanes);
+    }
+
+    // The vector whose every lane comes from `from(lane)`: which of the vectors, and which of its lanes. Vector by
+    // vector, as LLVM takes long to find out how to shuffle longer ones.
+    template <typename From>
+    Value* picked(llvm::ArrayRef<Value*> vectors, const From& from) {
+        if (vectors.size() == 1) return vectors[0];
+        Value* out = vectors[0];
+        for (unsigned k = 1; k < vectors.size(); ++k) {
+            llvm::SmallVector<int, 16> places;
+            for (unsigned lane = 0; lane < lanes_; ++lane) {
+                const auto [vector, place] = from(lane);
+                places.push_back(vector == k  ? static_cast<int>(lanes_ + place)
+                                 : vector > k ? -1
+                                 : k == 1     ? static_cast<int>(place)
+                                              : static_cast<int>(lane));
+            }
+            out = builder_.CreateShuffleVector(out, vectors[k], places);
+        }
+        return out;
     }
 
     Scalars load(ir::Type type, const Address& a) {
@@ -596,15 +616,20 @@ class LaneEmitter {
         }
         if (is_run(type, a)) {
             const auto count = static_cast<unsigned>(leaves.size());
-            auto* run = llvm::FixedVectorType::get(memory_type(leaves[0].scalar), count * lanes_);
-            Value* mask = run_mask(count);
-            Value* all = mask == nullptr ? static_cast<Value*>(builder_.CreateAlignedLoad(run, a.base, llvm::Align(1)))
-                                         : builder_.CreateMaskedLoad(run, a.base, llvm::Align(1), mask,
-                                                                     llvm::Constant::getNullValue(run));
+            auto* vector = wide(memory_type(leaves[0].scalar));
+            Scalars pieces;
+            for (unsigned piece = 0; piece < count; ++piece) {
+                Value* place = offset(a.base, a.distance * lanes_ / count * piece);
+                pieces.push_back(mask_ == nullptr
+                                     ? static_cast<Value*>(builder_.CreateAlignedLoad(vector, place, llvm::Align(1)))
+                                     : builder_.CreateMaskedLoad(vector, place, llvm::Align(1), run_mask(piece, count),
+                                                                 llvm::Constant::getNullValue(vector)));
+            }
             for (unsigned i = 0; i < count; ++i) {
-                Value* part =
-                    count == 1 ? all : builder_.CreateShuffleVector(all, llvm::createStrideMask(i, count, lanes_));
-                out.push_back(from_memory(leaves[0].scalar, part));
+                out.push_back(from_memory(leaves[0].scalar, picked(pieces, [&](unsigned lane) {
+                                              return std::pair{(i + count * lane) / lanes_,
+                                                               (i + count * lane) % lanes_};
+                                          })));
             }
             return out;
         }
@@ -630,19 +655,17 @@ class LaneEmitter {
             for (size_t i = 0; i < leaves.size(); ++i) {
                 parts.push_back(to_memory(leaves[i].scalar, widen(values[i])));
             }
-            Value* all = nullptr;
-            if (parts.size() == 1) {
-                all = parts.front();
-            } else {
-                all = builder_.CreateShuffleVector(
-                    llvm::concatenateVectors(builder_, parts),
-                    llvm::createInterleaveMask(lanes_, static_cast<unsigned>(parts.size())));
-            }
-            Value* mask = run_mask(static_cast<unsigned>(parts.size()));
-            if (mask == nullptr) {
-                builder_.CreateAlignedStore(all, a.base, llvm::Align(1));
-            } else {
-                builder_.CreateMaskedStore(all, a.base, llvm::Align(1), mask);
+            const auto count = static_cast<unsigned>(parts.size());
+            for (unsigned piece = 0; piece < count; ++piece) {
+                Value* all = picked(parts, [&](unsigned lane) {
+                    return std::pair{(piece * lanes_ + lane) % count, (piece * lanes_ + lane) / count};
+                });
+                Value* place = offset(a.base, a.distance * lanes_ / count * piece);
+                if (mask_ == nullptr) {
+                    builder_.CreateAlignedStore(all, place, llvm::Align(1));
+                } else {
+                    builder_.CreateMaskedStore(all, place, llvm::Align(1), run_mask(piece, count));
+                }
             }
             return;
         }
