@@ -16,6 +16,7 @@ using namespace ir;
 // The array parameter of an access and all its indices; a null parameter where it cannot be told.
 struct Place {
     const Value* parameter = nullptr;
+    bool local = false;  // in memory of the item
     std::vector<const Value*> indices;
 };
 
@@ -23,6 +24,7 @@ Place place_of(const Value* value, const Function& kernel) {
     Place out;
     while (value->op != nullptr) {
         const Op& op = *value->op;
+        if (op.code == Opcode::LocalArray) return {nullptr, true, {}};
         const bool steps = op.code == Opcode::At || op.code == Opcode::View;
         if (!steps && op.code != Opcode::Member && op.code != Opcode::MemberAt) return {};
         if (steps) out.indices.insert(out.indices.begin(), op.operands.begin() + 1, op.operands.end());
@@ -76,6 +78,7 @@ std::vector<OwnElements> own_elements(const Module&, Function& kernel) {
     std::vector<Candidate> candidates(kernel.parameters().size());
     for (Op* op : accesses) {
         const Place place = place_of(op->operands[0], kernel);
+        if (place.local) continue;
         if (!place.parameter) return {};
         Candidate& candidate = candidates[static_cast<size_t>(place.parameter->index)];
         for (size_t i = 0; i < place.indices.size(); ++i) {

@@ -842,7 +842,11 @@ class LaneEmitter {
         define(op, std::move(out));
     }
 
-    static bool has_half(ir::Type type) { return (type.is_scalar() || type.is_uniform()) && is_half(type.element()); }
+    // Numbers that only calls convert.
+    bool is_called(ir::Type type) const {
+        return !module_.half_instructions && (type.is_scalar() || type.is_uniform()) &&
+               type.element() == ir::Scalar::F16;
+    }
 
     Value* chosen(Value* condition, Value* a, Value* b) {
         const bool vector = is_vector(condition) || is_vector(a) || is_vector(b);
@@ -853,10 +857,10 @@ class LaneEmitter {
         const auto operand = [&](size_t i) -> const Scalars& { return value(op.operands.at(i)); };
         const auto operand_type = [&](size_t i) { return op.operands.at(i)->type; };
         for (const ir::Value* result : op.results) {
-            if (has_half(result->type)) throw NotForLanes();
+            if (is_called(result->type)) throw NotForLanes();
         }
         for (const ir::Value* v : op.operands) {
-            if (has_half(v->type)) throw NotForLanes();
+            if (is_called(v->type)) throw NotForLanes();
         }
         switch (op.code) {
             case Opcode::Const:
@@ -1014,6 +1018,12 @@ class LaneEmitter {
             case Opcode::Return:
                 if (op.parent != &kernel_.body) throw NotForLanes();
                 return;
+            case Opcode::Slice:
+            case Opcode::LocalArray:
+            case Opcode::Address:
+            case Opcode::ArrayAt:
+            case Opcode::Stride:
+            case Opcode::Gradient:
             case Opcode::Call:
             case Opcode::Native:
             case Opcode::Print:

@@ -49,13 +49,20 @@ llvm::Constant* ScalarEmitter::constant(Scalar scalar, uint64_t bits) const {
 
 // --- half precision --------------------------------------------------------------------------------------------------
 
+llvm::Type* ScalarEmitter::half_type(const Value* like) const {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(like->getType());
+    auto* half = builder_.getHalfTy();
+    return vector == nullptr ? static_cast<llvm::Type*>(half)
+                             : llvm::FixedVectorType::get(half, vector->getNumElements());
+}
+
 Value* ScalarEmitter::widen(Scalar half, Value* bits) {
     if (half == Scalar::BF16) {
-        return builder_.CreateBitCast(builder_.CreateShl(builder_.CreateZExt(bits, builder_.getInt32Ty()), 16),
-                                      builder_.getFloatTy());
+        return builder_.CreateBitCast(builder_.CreateShl(builder_.CreateZExt(bits, type(Scalar::U32, bits)), 16),
+                                      type(Scalar::F32, bits));
     }
     if (half_instructions_) {
-        return builder_.CreateFPExt(builder_.CreateBitCast(bits, builder_.getHalfTy()), builder_.getFloatTy());
+        return builder_.CreateFPExt(builder_.CreateBitCast(bits, half_type(bits)), type(Scalar::F32, bits));
     }
     auto* signature = llvm::FunctionType::get(builder_.getFloatTy(), {builder_.getInt16Ty()}, false);
     auto* call = builder_.CreateCall(host_function("weft_f16_to_f32", signature, true), {bits});
@@ -66,32 +73,32 @@ Value* ScalarEmitter::widen(Scalar half, Value* bits) {
 Value* ScalarEmitter::narrow(Scalar half, Value* f32) {
     if (half == Scalar::F16) {
         if (half_instructions_) {
-            return builder_.CreateBitCast(builder_.CreateFPTrunc(f32, builder_.getHalfTy()), builder_.getInt16Ty());
+            return builder_.CreateBitCast(builder_.CreateFPTrunc(f32, half_type(f32)), type(Scalar::U16, f32));
         }
         auto* signature = llvm::FunctionType::get(builder_.getInt16Ty(), {builder_.getFloatTy()}, false);
         return builder_.CreateCall(host_function("weft_f32_to_f16", signature, true), {f32});
     }
-    Value* bits = builder_.CreateBitCast(f32, builder_.getInt32Ty());
-    Value* odd = builder_.CreateAnd(builder_.CreateLShr(bits, 16), builder_.getInt32(1));
-    Value* rounded =
-        builder_.CreateLShr(builder_.CreateAdd(bits, builder_.CreateAdd(odd, builder_.getInt32(0x7fff))), 16);
-    Value* quiet = builder_.CreateOr(builder_.CreateLShr(bits, 16), builder_.getInt32(0x40));
+    Value* bits = builder_.CreateBitCast(f32, type(Scalar::U32, f32));
+    Value* odd = builder_.CreateAnd(builder_.CreateLShr(bits, 16), uint64_t{1});
+    Value* half_unit = llvm::ConstantInt::get(bits->getType(), 0x7fff);
+    Value* rounded = builder_.CreateLShr(builder_.CreateAdd(bits, builder_.CreateAdd(odd, half_unit)), 16);
+    Value* quiet = builder_.CreateOr(builder_.CreateLShr(bits, 16), uint64_t{0x40});
     Value* chosen = builder_.CreateSelect(builder_.CreateFCmpUNO(f32, f32), quiet, rounded);
-    return builder_.CreateTrunc(chosen, builder_.getInt16Ty());
+    return builder_.CreateTrunc(chosen, type(Scalar::U16, f32));
 }
 
 Value* ScalarEmitter::narrow_double(Scalar half, Value* f64) {
     // Rounding twice would be wrong, so the first step rounds to odd: an inexact f32 gets its last bit set, which keeps
     // it on the right side of every tie of the shorter format.
-    Value* near = builder_.CreateFPTrunc(f64, builder_.getFloatTy());
-    Value* back = builder_.CreateFPExt(near, builder_.getDoubleTy());
+    Value* near = builder_.CreateFPTrunc(f64, type(Scalar::F32, f64));
+    Value* back = builder_.CreateFPExt(near, f64->getType());
     auto magnitude = [&](Value* v) { return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v); };
     Value* above = builder_.CreateFCmpOGT(magnitude(back), magnitude(f64));
     Value* inexact = builder_.CreateFCmpONE(back, f64);
-    Value* bits = builder_.CreateBitCast(near, builder_.getInt32Ty());
-    Value* toward_zero = builder_.CreateSub(bits, builder_.CreateZExt(above, builder_.getInt32Ty()));
-    Value* odd = builder_.CreateOr(toward_zero, builder_.CreateZExt(inexact, builder_.getInt32Ty()));
-    return narrow(half, builder_.CreateBitCast(odd, builder_.getFloatTy()));
+    Value* bits = builder_.CreateBitCast(near, type(Scalar::U32, f64));
+    Value* toward_zero = builder_.CreateSub(bits, builder_.CreateZExt(above, bits->getType()));
+    Value* odd = builder_.CreateOr(toward_zero, builder_.CreateZExt(inexact, bits->getType()));
+    return narrow(half, builder_.CreateBitCast(odd, near->getType()));
 }
 
 // --- arithmetic ------------------------------------------------------------------------------------------------------
@@ -102,9 +109,9 @@ Value* ScalarEmitter::unary(Opcode code, Scalar scalar, Value* a) {
         return builder_.CreateNot(a);
     }
     if (is_half(scalar)) {
-        if (code == Opcode::Neg) return builder_.CreateXor(a, builder_.getInt16(0x8000));
+        if (code == Opcode::Neg) return builder_.CreateXor(a, uint64_t{0x8000});
         WEFT_CHECK(code == Opcode::Abs, std::string(ir::mnemonic(code)) + " of a half");
-        return builder_.CreateAnd(a, builder_.getInt16(0x7fff));
+        return builder_.CreateAnd(a, uint64_t{0x7fff});
     }
     if (ir::is_float(scalar)) {
         if (code == Opcode::Neg) return builder_.CreateFNeg(a);

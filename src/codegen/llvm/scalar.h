@@ -1,7 +1,7 @@
 // The meaning of ops on single numbers, as LLVM instructions: arithmetic, comparison, maths, conversion, access.
 // float16 and bfloat16 are held as their 16 bits; each op widens to f32, computes, and rounds once.
-// Operands may be vectors, one element a lane, all of one length (but for halves, memory and atomics).
-// Not here: aggregates, memory addresses and control flow (function_emitter.h).
+// Operands may be vectors, one element a lane, all of one length (but for memory and atomics; float16 only with the
+// instructions). Not here: aggregates, memory addresses and control flow (function_emitter.h).
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -50,6 +50,7 @@ class ScalarEmitter {
     llvm::Value* integer_division(ir::Opcode code, ir::Scalar scalar, llvm::Value* a, llvm::Value* b);
     llvm::Value* float_binary(ir::Opcode code, llvm::Value* a, llvm::Value* b);
     llvm::Value* to_integer(ir::Scalar to, llvm::Value* value);
+    llvm::Type* half_type(const llvm::Value* like) const;
     llvm::Value* vector_division(bool is_signed, llvm::Value* a, llvm::Value* b);
     llvm::Value* narrow_double(ir::Scalar half, llvm::Value* f64);
     llvm::Value* call_math(std::string_view name, llvm::ArrayRef<llvm::Value*> operands);

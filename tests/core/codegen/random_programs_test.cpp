@@ -141,6 +141,8 @@ class Generator {
 
 std::vector<int64_t> outputs(const std::string& program, const testing::Config& config) {
     std::vector<int32_t> in = {0, 1, -1, 2, 7, -8, 100, 255, 256, -30000, 65536, 1 << 24, INT32_MAX, INT32_MIN};
+    in.insert(in.end(),
+              {3, 4, 5, -2, -3, 1000, 99, -99, 12345, 31, 32, 33, 63, 64, -64, 127, 128, 32767, -32768, 65535});
     const auto count = static_cast<int64_t>(in.size());
     const auto rows = static_cast<int64_t>(kTypes.size());
     std::vector<int64_t> out(static_cast<size_t>(rows * count));
@@ -152,14 +154,22 @@ std::vector<int64_t> outputs(const std::string& program, const testing::Config& 
 TEST(RandomPrograms, GiveTheSameBitsEverywhere) {
     for (uint32_t seed = 0; seed < 150; ++seed) {
         const std::string program = Generator(seed).program();
-        const auto want = outputs(program, {"llvm-cpu", 2, true});
+        const auto want = outputs(program, {"llvm-cpu", 2, true, 1});
+        const auto module = ir::parse(program);
+        codegen::Options by_lanes;
+        by_lanes.lanes = 4;
+        ASSERT_NE(codegen::dump(*module, codegen::backend("llvm-cpu").open(), by_lanes, "llvm").find("@k.lanes("),
+                  std::string::npos)
+            << "not run by lanes: seed " << seed;
         ASSERT_NE(want, std::vector<int64_t>(want.size(), want[0])) << "seed " << seed;
         const auto check = [&](const testing::Config& config) {
-            ASSERT_EQ(outputs(program, config), want) << config.backend << config.optimize << " seed " << seed << "\n"
-                                                      << program;
+            ASSERT_EQ(outputs(program, config), want)
+                << config.backend << config.optimize << "x" << config.lanes << " seed " << seed << "\n"
+                << program;
         };
-        check({"llvm-cpu", 0, true});
-        check({"llvm-cpu", 0, false});  // nothing folded: neither by us nor by LLVM
+        check({"llvm-cpu", 0, true, 1});
+        check({"llvm-cpu", 2, true, 1 << (1 + seed % 4)});
+        check({"llvm-cpu", 0, false, 1});  // nothing folded: neither by us nor by LLVM
         if (seed % 15 == 0) check({"cxx-host", 2, false});
         if (HasFatalFailure()) return;
     }

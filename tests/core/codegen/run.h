@@ -57,6 +57,7 @@ struct Config {
     std::string backend;
     int optimize = 2;
     bool passes = true;  // whether our own passes run first
+    int lanes = 0;
 };
 
 class Kernel {
@@ -69,6 +70,7 @@ class Kernel {
         }
         codegen::Options options;
         options.optimize = config.optimize;
+        options.lanes = config.lanes;
         codegen::Backend& backend = codegen::backend(config.backend).open();
         image_ = runtime::load_image(config.passes ? codegen::compile(*module, backend, options, nullptr)
                                                    : backend.compile(*module, options, nullptr));
@@ -89,17 +91,19 @@ class Kernel {
     codegen::KernelEntry entry_ = nullptr;
 };
 
-// Every way in which code is made: a test of this class runs for each. The default backend also without optimisation.
+// Every way in which code is made: a test of this class runs for each. The default backend also without optimisation,
+// and with lanes: two, so that short launches have them too.
 class EveryBackend : public ::testing::TestWithParam<Config> {};
 
 inline std::vector<Config> every_backend() {
-    std::vector<Config> out = {{codegen::backends().front().name, 0, true}};
-    for (const codegen::BackendInfo& info : codegen::backends()) out.push_back({info.name, 2, true});
+    std::vector<Config> out = {{codegen::backends().front().name, 0, true, 1},
+                               {codegen::backends().front().name, 2, true, 2}};
+    for (const codegen::BackendInfo& info : codegen::backends()) out.push_back({info.name, 2, true, 1});
     return out;
 }
 
 inline std::string config_name(const ::testing::TestParamInfo<Config>& info) {
-    std::string out = info.param.backend + std::to_string(info.param.optimize);
+    std::string out = info.param.backend + std::to_string(info.param.optimize) + "x" + std::to_string(info.param.lanes);
     std::replace(out.begin(), out.end(), '-', '_');
     return out;
 }

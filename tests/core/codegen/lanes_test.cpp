@@ -1,0 +1,223 @@
+// Kernels whose items run side by side: the same as item by item, for every number of lanes, and every length of a row.
+#include <numeric>
+
+#include "codegen/run.h"
+#include "codegen/symbols.h"
+
+namespace weft {
+namespace {
+
+using testing::Arguments;
+using testing::Config;
+using testing::Kernel;
+
+bool has_lanes(const std::string& text) {
+    codegen::Options options;
+    options.lanes = 8;
+    const auto module = ir::parse(text);
+    return codegen::dump(*module, codegen::backend("llvm-cpu").open(), options, "llvm").find(".lanes(") !=
+           std::string::npos;
+}
+
+// Runs `text` (a kernel of an array of floats to read, one to write and a number) for several sizes, item by item and
+// with lanes; strides are in floats.
+void check(const std::string& text, int64_t dim1 = 0, int64_t stride = 1, float seed = 0.25F) {
+    ASSERT_TRUE(has_lanes(text)) << text;
+    const Kernel plain(text, {"llvm-cpu", 2, true, 1});
+    for (const int lanes : {2, 4, 8, 16}) {
+        const Kernel wide(text, {"llvm-cpu", 2, true, lanes});
+        for (const int64_t n : {1, 3, 16, 17, 37, 64}) {
+            const int64_t size = n * std::max<int64_t>(dim1, 1) * 3 * stride;
+            std::vector<float> in(static_cast<size_t>(size));
+            for (size_t i = 0; i < in.size(); ++i) in[i] = seed + static_cast<float>(i * 7 % 31);
+            std::vector<float> want(in.size(), -1);
+            std::vector<float> got(in.size(), -1);
+            const auto run = [&](const Kernel& kernel, std::vector<float>& out) {
+                const std::vector<int64_t> strides = {4 * stride};
+                kernel.run(Arguments()
+                               .array(in.data(), {n}, 4, strides)
+                               .array(out.data(), {n}, 4, strides)
+                               .value(static_cast<int64_t>(n)),
+                           {n});
+            };
+            run(plain, want);
+            run(wide, got);
+            ASSERT_EQ(got, want) << lanes << " lanes, " << n << " items\n" << text;
+        }
+    }
+}
+
+std::string kernel(const std::string& body) {
+    return "kernel @k(%a: array<f32, 1>, %o: array<f32, 1>, %n: i64) {\n  %i = thread.index [0] : i32\n"
+           "  %one = const 1 : i32\n  %zero = const 0 : i32\n  %m = cast(%n) : i32\n"
+           "  %ra = at(%a, %i) : ref<f32>\n  %ro = at(%o, %i) : ref<f32>\n  %x = load(%ra) : f32\n" +
+           body + "  return\n}\n";
+}
+
+TEST(Lanes, LoadAndStore) {
+    const std::string text = kernel("  %y = add(%x, %x) : f32\n  store(%ro, %y)\n");
+    check(text);
+    check(text, 0, 3);  // the arrays are not contiguous: item by item
+}
+
+TEST(Lanes, IndicesThatCountFromTheEnd) {
+    check(kernel(R"(  %b = sub(%i, %one) : i32
+  %rb = at(%a, %b) : ref<f32>
+  %y = load(%rb) : f32
+  %s = sub(%x, %y) : f32
+  %ob = at(%o, %b) : ref<f32>
+  store(%ob, %s)
+)"));
+}
+
+TEST(Lanes, GatherAndScatter) {
+    check(kernel(R"(  %three = const 3 : i32
+  %t = mul(%i, %i) : i32
+  %j = rem(%t, %m) : i32
+  %rb = at(%a, %j) : ref<f32>
+  %y = load(%rb) : f32
+  %s = add(%x, %y) : f32
+  %k = sub(%m, %one) : i32
+  %l = sub(%k, %i) : i32
+  %or = at(%o, %l) : ref<f32>
+  store(%or, %s)
+)"));
+}
+
+TEST(Lanes, ArmsUnderMasks) {
+    check(kernel(R"(  %limit = const 12.5 : f32
+  %c = lt(%x, %limit) : bool
+  %odd = and(%i, %one) : i32
+  %d = eq(%odd, %zero) : bool
+  %y = if(%c) : f32 {
+    %z = if(%d) : f32 {
+      %q = mul(%x, %x) : f32
+      store(%ro, %q)
+      yield(%q)
+    } {
+      %q2 = math.sin(%x) : f32
+      yield(%q2)
+    }
+    yield(%z)
+  } {
+    store(%ro, %x)
+    yield(%x)
+  }
+  if(%d) {
+    %last = load(%ro) : f32
+    %w = add(%last, %y) : f32
+    store(%ro, %w)
+    yield
+  } {
+    store(%ro, %y)
+    yield
+  }
+)"));
+}
+
+TEST(Lanes, LoopsOfUnequalLength) {
+    check(kernel(R"(  %s = for(%zero, %i, %one, %x) : f32 {(%j: i32, %t: f32)
+    %rj = at(%a, %j) : ref<f32>
+    %v = load(%rj) : f32
+    %limit = const 30.0 : f32
+    %big = gt(%v, %limit) : bool
+    if(%big) {
+      break(%t)
+    } {
+      yield
+    }
+    %u = add(%t, %v) : f32
+    yield(%u)
+  }
+  %h = while(%s) : f32 {(%p: f32)
+    %five = const 5.0 : f32
+    %c = gt(%p, %five) : bool
+    condition(%c)
+  } {(%p2: f32)
+    %half = const 0.5 : f32
+    %q = mul(%p2, %half) : f32
+    yield(%q)
+  }
+  store(%ro, %h)
+)"));
+}
+
+TEST(Lanes, EarlyReturns) {
+    check(kernel(R"(  %limit = const 12.5 : f32
+  %c = lt(%x, %limit) : bool
+  if(%c) {
+    return
+  } {
+    yield
+  }
+  store(%ro, %x)
+)"));
+}
+
+TEST(Lanes, AtomicsInOrderOfLanes) {
+    check(kernel(R"(  %two = const 2 : i32
+  %h = div(%i, %two) : i32
+  %r = at(%o, %h) : ref<f32>
+  %0 = atomic.add(%r, %x) : f32
+)"));
+    // The old value is used.
+    check(kernel(R"(  %r = at(%o, %zero) : ref<f32>
+  %old = atomic.max(%r, %x) : f32
+  %k = const 0.5 : f32
+  %z = mul(%old, %k) : f32
+  %far = add(%i, %m) : i32
+  %rf = at(%o, %far) : ref<f32>
+  %1 = atomic.add(%rf, %z) : f32
+)"));
+}
+
+// Elements of several numbers, of all lanes in a row, and the coordinates of a second dimension.
+TEST(Lanes, VectorsInRows) {
+    const std::string text = R"(kernel @k(%a: array<vec<3, f32>, 2>, %o: array<vec<3, f32>, 2>, %b: array<bool, 2>) {
+  %i = thread.index [0] : i32
+  %j = thread.index [1] : i32
+  %ra = at(%a, %i, %j) : ref<vec<3, f32>>
+  %v = load(%ra) : vec<3, f32>
+  %rb = at(%b, %i, %j) : ref<bool>
+  %c = load(%rb) : bool
+  %ro = at(%o, %i, %j) : ref<vec<3, f32>>
+  if(%c) {
+    %w = add(%v, %v) : vec<3, f32>
+    store(%ro, %w)
+    yield
+  } {
+    %p = member(%ro) [1] : ref<f32>
+    %x = extract(%v) [0] : f32
+    store(%p, %x)
+    yield
+  }
+  return
+}
+)";
+    ASSERT_TRUE(has_lanes(text));
+    const Kernel plain(text, {"llvm-cpu", 2, true, 1});
+    for (const int lanes : {2, 4, 8, 16}) {
+        const Kernel wide(text, {"llvm-cpu", 2, true, lanes});
+        for (const int64_t n : {1, 5, 16, 35}) {
+            const int64_t rows = 3;
+            std::vector<float> in(static_cast<size_t>(3 * rows * n));
+            std::iota(in.begin(), in.end(), 1.0F);
+            std::vector<uint8_t> flags(static_cast<size_t>(rows * n));
+            for (size_t i = 0; i < flags.size(); ++i) flags[i] = static_cast<uint8_t>(i * 5 % 3);
+            std::vector<float> want(in.size(), -1);
+            std::vector<float> got(in.size(), -1);
+            for (auto* out : {&want, &got}) {
+                (out == &want ? plain : wide)
+                    .run(Arguments()
+                             .array(in.data(), {rows, n}, 12)
+                             .array(out->data(), {rows, n}, 12)
+                             .array(flags.data(), {rows, n}, 1),
+                         {rows, n}, 1, rows * n);
+            }
+            ASSERT_EQ(got, want) << lanes << " lanes, rows of " << n;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace weft
