@@ -490,9 +490,8 @@ std::string coordinates_kernel(int used) {
     return text + R"(  %zero = const 0 : i32
   %rc = at(%o, %zero) : ref<i64>
   %one = const 1 : i64
-  %place = load(%rc) : i64
+  %place = atomic.add(%rc, %one) : i64
   %next = add(%place, %one) : i64
-  store(%rc, %next)
   %r = at(%o, %next) : ref<i64>
   store(%r, %s)" +
            std::to_string(used) + ")\n  return\n}\n";
