@@ -25,7 +25,7 @@ endif()
 set(nanobind_DIR "${nanobind_copy}/cmake" CACHE PATH "" FORCE)
 find_package(nanobind CONFIG REQUIRED NO_DEFAULT_PATH PATHS "${nanobind_copy}/cmake")
 
-nanobind_add_module(_core NB_STATIC NOMINSIZE ${weft_sources_core})
+nanobind_add_module(_core NB_STATIC NOMINSIZE NB_DOMAIN weft ${weft_sources_core})
 target_link_libraries(_core PRIVATE weft weft_compile_options)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${weft_package_dir}" INSTALL_RPATH "$ORIGIN/lib")
 # The include directories of Python and nanobind are not ours to warn about.

@@ -2,14 +2,11 @@
 
 import atexit as _atexit
 
-from warp import _core, builtin_functions, config, constants, types, utils
-from warp.arrays import (
-    ARRAY_MAX_DIMS,
-    array,
-    array1d,
-    array2d,
-    array3d,
-    array4d,
+from warp import _core, builtin_functions, config, constants, types
+from warp import memory as _memory
+from warp import operators as _operators  # gives arrays their operators
+from warp.annotations import ARRAY_MAX_DIMS
+from warp.array_makers import (
     clone,
     copy,
     empty,
@@ -26,27 +23,54 @@ from warp.arrays import (
     zeros,
     zeros_like,
 )
-from warp.config import DeterministicMode
+from warp.arrays import array, array1d, array2d, array3d, array4d
+from warp.config import DeterministicMode, LaunchArrayAccessMode
 from warp.devices import (
+    ContextGuard,
     Device,
+    DeviceLike,
     ScopedDevice,
+    ScopedMempool,
+    ScopedMempoolAccess,
+    ScopedPeerAccess,
+    can_access,
     device_synchronize,
+    get_cpu_kernel_cache_key,
     get_cuda_device,
     get_cuda_device_count,
     get_cuda_devices,
+    get_cuda_driver_version,
+    get_cuda_supported_archs,
+    get_cuda_toolkit_version,
     get_current_device,
     get_device,
     get_devices,
+    get_mempool_release_threshold,
+    get_mempool_used_mem_current,
+    get_mempool_used_mem_high,
     get_preferred_device,
     is_cpu_available,
     is_cuda_available,
+    is_cuda_driver_initialized,
     is_device_available,
+    is_mempool_access_enabled,
+    is_mempool_access_supported,
+    is_mempool_enabled,
+    is_mempool_supported,
+    is_peer_access_enabled,
+    is_peer_access_supported,
+    map_cuda_device,
     set_device,
+    set_mempool_access_enabled,
+    set_mempool_enabled,
+    set_mempool_release_threshold,
+    set_peer_access_enabled,
     synchronize,
     synchronize_device,
-    synchronize_event,
-    synchronize_stream,
+    unmap_cuda_device,
 )
+from warp.diagnostics import print_diagnostics
+from warp.dtypes import Float, Int, Scalar
 from warp.errors import (
     WarpCodegenAttributeError,
     WarpCodegenError,
@@ -66,25 +90,107 @@ from warp.errors import (
     WarpSyntaxError,
     WarpUnsupportedError,
 )
+from warp.fabric import fabricarray, fabricarrayarray, indexedfabricarray, indexedfabricarrayarray
 from warp.functions import Function, constant, func, func_grad, func_native, func_replay, static
-from warp.kernels import (
-    Kernel,
+from warp.graphs import (
+    CaptureMode,
+    Graph,
+    ScopedCapture,
+    capture_begin,
+    capture_debug_dot_print,
+    capture_end,
+    capture_if,
+    capture_launch,
+    capture_load,
+    capture_load_from_bytes,
+    capture_save,
+    capture_while,
+    is_conditional_graph_supported,
+)
+from warp.indexed_arrays import (
+    fixedarray,
+    indexedarray,
+    indexedarray1d,
+    indexedarray2d,
+    indexedarray3d,
+    indexedarray4d,
+)
+from warp.kernels import Kernel, kernel, overload
+from warp.launches import Launch, launch_tiled
+from warp.loggers import (
+    LOG_DEBUG,
+    LOG_ERROR,
+    LOG_INFO,
+    LOG_WARNING,
+    Logger,
+    ScopedLogger,
+    ScopedLogLevel,
+    get_logger,
+    set_logger,
+)
+from warp.mapping import map
+from warp.memory import (
+    Allocator,
+    CudaManagedAllocator,
+    MemoryKind,
+    ScopedAllocator,
+    ScopedMemoryTracker,
+    get_device_allocator,
+    print_memory_report,
+    set_cuda_allocator,
+    set_device_allocator,
+)
+from warp.modules import (
     Module,
+    ModuleBuildOptions,
     clear_kernel_cache,
+    clear_lto_cache,
+    compile_aot_module,
     force_load,
     get_module,
     get_module_options,
-    kernel,
+    load_aot_module,
     load_module,
-    overload,
     set_module_options,
 )
-from warp.launches import Launch, launch_tiled
-from warp.operators import add_operators
+from warp.scalars import dtype_from_numpy, dtype_to_numpy
+from warp.streams import (
+    Event,
+    ScopedCudaProfiler,
+    ScopedStream,
+    Stream,
+    cuda_profiler_start,
+    cuda_profiler_stop,
+    event_from_ipc_handle,
+    from_ipc_handle,
+    get_event_elapsed_time,
+    get_stream,
+    record_event,
+    set_stream,
+    synchronize_event,
+    synchronize_stream,
+    wait_event,
+    wait_stream,
+)
 from warp.structs import struct
 from warp.tape import Tape
-from warp.types import Float, Int, Scalar, dtype_from_numpy, dtype_to_numpy, ref
-from warp.utils import ScopedTimer
+from warp.timing import (
+    TIMING_ALL,
+    TIMING_GRAPH,
+    TIMING_KERNEL,
+    TIMING_KERNEL_BUILTIN,
+    TIMING_MEMCPY,
+    TIMING_MEMSET,
+    ScopedTimer,
+    TimingResult,
+    timing_begin,
+    timing_end,
+    timing_print,
+)
+from warp.types import ref, tile
+from warp.vectors import transform_expand
+
+from warp import utils  # isort: skip
 
 # Names made from tables. Where a function of the package has the name of a builtin (`static`), kernels mean the latter.
 for _name, _builtin in builtin_functions.make().items():
@@ -94,16 +200,34 @@ for _name, _builtin in builtin_functions.make().items():
         globals()[_name] = _builtin
 globals().update(constants.CONSTANTS)
 globals().update(types.PREDECLARED)
-handle = types.uint64
 
+Array = array
 launch = _core.launch
 _atexit.register(_core.end_compiles)
-add_operators(array)
-
-LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR = 10, 20, 30, 40
 
 __version__ = config.version
 
 
 def init():
-    """Nothing needs it: kept for programs that call it."""
+    """Nothing needs it: kept for programs that call it. Tracking of memory begins here, where config asks for it."""
+    _memory.start_tracking()
+
+
+def is_cubql_available():
+    """Whether the library cuBQL is part of the build."""
+    return False
+
+
+def get_suggested_block_size(kernel, device=None):
+    """The block size at which a CUDA device is best occupied, and the number of blocks that takes."""
+    raise RuntimeError(f"Device {get_device(device)} is not a CUDA device")
+
+
+def get_cuda_kernel_properties(kernel, device=None, block_dim=None):
+    """Registers, shared memory and the like of a kernel on a CUDA device."""
+    raise RuntimeError(f"Device {get_device(device)} is not a CUDA device")
+
+
+def get_cuda_max_cluster_dim(kernel, device=None, block_dim=None, dynamic_smem_bytes=0):
+    """The largest cluster of blocks that a kernel can be launched with on a CUDA device."""
+    raise RuntimeError(f"Device {get_device(device)} is not a CUDA device")

@@ -1,44 +1,28 @@
-"""Arrays at Python scope: construction, views, conversion, operators. Memory and copies are the core's."""
+"""`wp.array`: construction, views, content, conversion. Memory and copies are the core's.
 
+Not here: functions that make arrays (array_makers.py), operators (operators.py), indexed arrays (indexed_arrays.py).
+"""
+
+import ctypes
 import math
 import operator
 import typing
 
 from warp import _core, types
+from warp.annotations import ARRAY_MAX_DIMS, family_pattern, family_type, subscripted
+from warp.array_data import (
+    contiguous_strides,
+    grouped,
+    inner_contiguous,
+    numpy_dtype_of,
+    numpy_of,
+    numpy_view,
+    shape_tuple,
+)
 from warp.devices import get_device
-from warp.errors import WarpUnsupportedError
 
-ARRAY_MAX_DIMS = 4
-
-
-def _shape_tuple(shape):
-    """A shape argument as a tuple of ints: an int, or any sequence of ints."""
-    if hasattr(shape, "__iter__"):
-        shape = tuple(operator.index(n) for n in shape)
-    else:
-        shape = (operator.index(shape),)
-    if not shape:
-        raise IndexError("arrays without dimensions do not exist: the shape is ()")
-    if len(shape) > ARRAY_MAX_DIMS:
-        raise RuntimeError(f"an array has at most {ARRAY_MAX_DIMS} dimensions, found {len(shape)}: {shape}")
-    return shape
-
-
-def _numpy_of(data, dtype):
-    """Data given to the constructor as a NumPy array with numbers of `dtype` (Any: as NumPy infers)."""
-    import numpy as np
-
-    is_numpy = isinstance(data, np.ndarray)
-    try:
-        if is_numpy or hasattr(data, "__array_interface__"):
-            return np.asarray(data)
-        if dtype is typing.Any:
-            return np.array(data)
-        with np.errstate(over="ignore"):
-            return np.array(data, dtype=types.numpy_name(types.scalar_of(dtype)))
-    except (ValueError, TypeError, OverflowError) as error:
-        target = "an array" if dtype is typing.Any else f"an array of {dtype.__name__}"
-        raise RuntimeError(f"cannot convert the data to {target}: {error}") from error
+# Classes that other files give: how `a[index_array]` is made.
+HOOKS = {}
 
 
 class array(_core.Array):
@@ -47,6 +31,16 @@ class array(_core.Array):
     `wp.array(data, dtype=...)` copies lists, tuples and NumPy arrays (`copy=False` shares a NumPy array's memory);
     `shape=` alone makes an array with undefined content; `ptr=` borrows memory.
     """
+
+    _weft_array_family_ = "array"
+    dtype = typing.Any
+    pinned = False
+    _retain_grad = False
+    _annotated_ndim = 1
+    # of launches with checks: whether the array has been read since it was written
+    _is_read = False
+    # what the memory belongs to, where it is not the array's own
+    _ref = None
 
     def __init__(
         self,
@@ -71,89 +65,159 @@ class array(_core.Array):
             self.dtype = dtype
             self._annotated_ndim = 1 if ndim is None else ndim
             return
+        if data is not None and ptr is not None:
+            raise RuntimeError("Can only construct arrays with either `data` or `ptr` arguments, not both")
         if getattr(dtype, "_weft_type_", None) is None and dtype is not typing.Any:
             dtype = types.dtype_from_numpy(dtype)
-        self.retain_grad = retain_grad
-        self.pinned = pinned
+        if pinned:
+            self.pinned = True
         if data is not None:
             self._from_data(data, dtype, shape, get_device(device), copy)
         elif ptr is not None:
             self._from_pointer(ptr, dtype, shape, strides, capacity, get_device(device), deleter)
         else:
-            self._allocate(dtype, _shape_tuple(shape), get_device(device), False)
+            self._allocate(dtype, shape_tuple(shape), get_device(device), False, strides)
         if grad is not None:
             self.grad = grad
         elif requires_grad:
             self.requires_grad = True
+        if retain_grad:
+            self.retain_grad = True
 
     # ---- construction ----
 
-    def _allocate(self, dtype, shape, device, zeroed):
+    def _allocate(self, dtype, shape, device, zeroed, strides=None):
         if dtype is typing.Any:
             dtype = types.float32
-        super().__init__(types.type_of(dtype), shape, device, zeroed)
+        type = types.type_of(dtype)
+        if strides is None:
+            super().__init__(type, shape, device, zeroed)
+        else:
+            self._allocate_strided(type, shape, device, zeroed, tuple(operator.index(s) for s in strides))
         self.dtype = dtype
+
+    def _allocate_strided(self, type, shape, device, zeroed, strides):
+        if len(strides) != len(shape):
+            raise ValueError(f"Invalid number of strides, expected {len(shape)} strides, got {len(strides)}")
+        if any(s < 0 for s in strides):
+            raise NotImplementedError("Negative strides are not supported when memory is allocated")
+        size = 0
+        if math.prod(shape):
+            size = type.size + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        memory = _core.Array(_core.Type.scalar("u8"), (size,), device, zeroed)
+        super().__init__(memory, type, 0, shape, strides)
 
     def _from_pointer(self, ptr, dtype, shape, strides, capacity, device, deleter):
         if shape is None:
-            raise RuntimeError("an array made from a pointer needs a shape")
+            raise TypeError("an array made from a pointer needs a shape")
+        if dtype is typing.Any:
+            raise TypeError("A concrete type is required: an array made from a pointer needs a dtype")
         type = types.type_of(dtype)
-        shape = _shape_tuple(shape)
-        strides = _contiguous(shape, type.size) if strides is None else tuple(strides)
+        shape = shape_tuple(shape)
+        strides = contiguous_strides(shape, type.size) if strides is None else tuple(operator.index(s) for s in strides)
+        if len(strides) != len(shape):
+            raise ValueError(f"Invalid number of strides, expected {len(shape)} strides, got {len(strides)}")
         owner = None if deleter is None else _Deleter(deleter, ptr, capacity or type.size * math.prod(shape))
         super().__init__(type, shape, strides, ptr, capacity or 0, device, owner)
+        self._mark_exported()
         self.dtype = dtype
 
+    def _share(self, dtype, shape, strides, pointer, bytes, device, owner):
+        """Makes this the array over memory of another library's object."""
+        _core.Array.__init__(self, types.type_of(dtype), shape, strides, pointer, bytes, device, owner)
+        self._mark_exported()
+        self.dtype = dtype
+        self._ref = owner
+
     def _from_data(self, data, dtype, shape, device, copy):
-        if isinstance(data, array) and (dtype is typing.Any or dtype is data.dtype):
-            if copy:
-                self._allocate(data.dtype, data.shape if shape is None else _shape_tuple(shape), device, False)
-                self.assign(data.reshape(self.shape))
-            else:
-                _core.Array.__init__(self, data, data._element, 0, data.shape, data.strides)
-                self.dtype = data.dtype
-            return
+        if isinstance(data, array):
+            if dtype is typing.Any:
+                dtype = data.dtype
+            if dtype is data.dtype and (shape is None or shape_tuple(shape) == data.shape):
+                if copy:
+                    self._allocate(dtype, data.shape, device, False)
+                    self.assign(data)
+                else:
+                    _core.Array.__init__(self, data, data._element, 0, data.shape, data.strides)
+                    self.dtype = dtype
+                return
+            data = data.numpy()
+        elif hasattr(data, "_weft_array_family_") and not isinstance(data, type):
+            data = data.numpy()
         if not hasattr(data, "__len__") and not hasattr(data, "__array_interface__"):
-            raise RuntimeError(f"an array is made from a sequence or an array, found {data!r}")
+            raise RuntimeError(f"Data must be a sequence or array, got scalar {data!r}")
         if getattr(dtype, "_weft_struct_", False):
-            self._from_structs(data, dtype, device)
+            self._from_structs(data, dtype, shape, device, copy)
             return
-        source = _numpy_of(data, dtype)
+        source = numpy_of(data, dtype)
         if dtype is typing.Any:
             try:
                 dtype = types.dtype_from_numpy(source.dtype)
             except TypeError as error:
-                raise RuntimeError(f"unsupported type of the data: {source.dtype}") from error
-        source = _grouped(source, dtype, shape)
+                raise RuntimeError(f"Unsupported input data dtype: {source.dtype}") from error
+        source = grouped(source, dtype, shape)
         part = types.part_shape(dtype)
         outer = source.shape[: source.ndim - len(part)]
         if len(outer) > ARRAY_MAX_DIMS:
-            raise RuntimeError(f"an array has at most {ARRAY_MAX_DIMS} dimensions, found {len(outer)}: {outer}")
+            shape_tuple(outer)
         scalar = types.numpy_name(types.scalar_of(dtype))
-        if not copy and source.dtype.name == scalar and _inner_contiguous(source, len(part)) and source.size:
+        if not copy and source.dtype.name == scalar and inner_contiguous(source, len(part)) and source.size:
             strides = source.strides[: len(outer)]
             pointer = source.__array_interface__["data"][0]
-            super().__init__(types.type_of(dtype), outer, strides, pointer, source.nbytes, device, source)
-            self.dtype = dtype
+            self._share(dtype, outer, strides, pointer, source.nbytes, device, source)
             return
         self._allocate(dtype, outer, device, False)
         if source.size:
             import numpy as np
 
             with np.errstate(all="ignore"):
-                np.copyto(self._numpy(), source, casting="unsafe")
+                np.copyto(numpy_view(self), source, casting="unsafe")
 
-    def _from_structs(self, data, dtype, device):
+    def _from_structs(self, data, dtype, shape, device, copy):
         import numpy as np
 
-        self._allocate(dtype, (len(data),), device, True)
-        for i, item in enumerate(data):
+        if hasattr(data, "__array_interface__"):
+            source = np.asarray(data)
+            layout = numpy_dtype_of(dtype)
+            if source.dtype != layout:
+                raise RuntimeError(f"data of {source.dtype} does not hold elements of {dtype.__name__}")
+            if shape is not None:
+                source = source.reshape(shape_tuple(shape))
+            if not copy and source.size:
+                pointer = source.__array_interface__["data"][0]
+                self._share(dtype, source.shape, source.strides, pointer, source.nbytes, device, source)
+                return
+            self._allocate(dtype, source.shape, device, True)
+            if source.size:
+                numpy_view(self)[...] = source
+            return
+        flat = list(data)
+        if flat and hasattr(flat[0], "__len__") and not isinstance(flat[0], np.void):
+            rows = [list(row) for row in flat]
+            outer = (len(rows), len(rows[0]))
+            flat = [item for row in rows for item in row]
+        else:
+            outer = (len(flat),)
+        outer = outer if shape is None else shape_tuple(shape)
+        self._allocate(dtype, outer, device, True)
+        line = _core.Array(self, self._element, 0, (len(flat),), (self._element.size,))
+        keep = []
+        for i, item in enumerate(flat):
             if isinstance(item, np.void):  # of a NumPy array with a dtype like the struct's
                 value = _core.Value(self._element)
                 value._set_bytes(item.tobytes())
-            else:
-                value = _core.convert(self._element, item)
-            self[i : i + 1]._fill(value)
+                place = _core.Array(line, self._element, i * self._element.size, (1,), (self._element.size,))
+                place._fill(value)
+                continue
+            if not isinstance(item, dtype):
+                raise RuntimeError(f"an array of {dtype.__name__} is made from its instances, found {item!r}")
+            item._refresh()
+            keep.extend(item._weft_arrays())
+            place = _core.Array(line, self._element, i * self._element.size, (1,), (self._element.size,))
+            place._fill(_core.convert(self._element, item))
+        if keep:
+            # The descriptors in memory point to them.
+            self._members = keep
 
     # ---- what it is ----
 
@@ -183,27 +247,29 @@ class array(_core.Array):
     @property
     def _weft_type_(self):
         """Of an annotation: the type of the parameter."""
-        if self._has_memory or types.is_generic(self.dtype):
+        if self._has_memory:
             raise AttributeError("_weft_type_")
-        return _core.Type.array(types.type_of(self.dtype), self._annotated_ndim)
+        return family_type("array", self.dtype, self._annotated_ndim)
 
     @property
     def _weft_pattern_(self):
-        if self._has_memory or not types.is_generic(self.dtype):
+        if self._has_memory:
             raise AttributeError("_weft_pattern_")
-        return f"Array[{types.pattern_of(self.dtype)}, {self._annotated_ndim}]"
+        return family_pattern("array", self.dtype, self._annotated_ndim)
 
     def __class_getitem__(cls, item):
-        dtype, ndim = item if isinstance(item, tuple) else (item, None)
-        if typing.get_origin(ndim) is typing.Literal:
-            ndim = typing.get_args(ndim)[0]
-        return cls(dtype=dtype) if ndim is None else cls(dtype=dtype, ndim=ndim)
+        if cls is not array:
+            raise TypeError(f"Subscript syntax not supported for {cls.__name__}, a subclass of wp.array")
+        return subscripted("array", item)
 
     def __len__(self):
         return self.shape[0]
 
     def __bool__(self):
         return True
+
+    def __del__(self):
+        pass
 
     __hash__ = object.__hash__
 
@@ -216,10 +282,10 @@ class array(_core.Array):
         return str(self.numpy())
 
     def __repr__(self):
-        name = getattr(self.dtype, "__name__", str(self.dtype))
+        name = types.type_repr(self.dtype)
         if not self._has_memory:
-            return f"array(ndim={self._annotated_ndim}, dtype={name})"
-        return f"array(shape={self.shape}, dtype={name})"
+            return f"{type(self).__name__}(ndim={self._annotated_ndim}, dtype={name})"
+        return f"{type(self).__name__}(shape={self.shape}, dtype={name})"
 
     # ---- views ----
 
@@ -227,8 +293,8 @@ class array(_core.Array):
         view = array.__new__(array)
         _core.Array.__init__(view, base, type, offset, shape, strides)
         view.dtype = dtype
-        view.retain_grad = False
-        view.pinned = False
+        if self._retain_grad:
+            view._retain_grad = True
         # Keeps what a tape must know: the array that a view belongs to.
         view._root = getattr(base, "_root", base)
         return view
@@ -252,7 +318,9 @@ class array(_core.Array):
         extent, stride = self._shape[axis], self._strides[axis]
         if isinstance(key, slice):
             step = 1 if key.step is None else operator.index(key.step)
-            if step <= 0:
+            if step == 0:
+                raise ValueError("slice step cannot be zero")
+            if step < 0:
                 raise ValueError(f"slices of arrays need a positive step, found {step}")
             start = 0 if key.start is None else operator.index(key.start)
             stop = extent if key.stop is None else operator.index(key.stop)
@@ -260,21 +328,21 @@ class array(_core.Array):
             stop = stop + extent if stop < 0 else stop
             if not (0 <= start <= stop <= extent):
                 raise RuntimeError(
-                    f"the slice [{key.start}:{key.stop}:{key.step}] is not inside a dimension of {extent} elements"
+                    f"Invalid indexing in slice: {start}:{stop}:{step} of a dimension of {extent} elements"
                 )
             return start * stride, -(-(stop - start) // step), stride * step
         try:
             index = operator.index(key)
         except TypeError:
-            raise RuntimeError(f"arrays are indexed by ints and slices, found {key!r}") from None
+            raise RuntimeError(f"Invalid index: {key}") from None
         if not -extent <= index < extent:
-            raise IndexError(f"index {index} is out of range for a dimension of {extent} elements")
+            raise IndexError(f"Invalid indexing in slice: {index} is out of range for {extent} elements")
         return (index + extent if index < 0 else index) * stride, None, stride
 
     def __getitem__(self, key):
-        if isinstance(key, array):
-            raise WarpUnsupportedError("indexed arrays are not available yet")
         keys = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(k, _core.Array) for k in keys):
+            return HOOKS["indexed"](self, keys)
         if len(keys) > self.ndim:
             raise IndexError(f"{len(keys)} indices for an array of {self.ndim} dimensions")
         offset, shape, strides = 0, [], []
@@ -285,59 +353,100 @@ class array(_core.Array):
                 shape.append(extent)
                 strides.append(stride)
         if not shape:
-            raise RuntimeError("single elements cannot be read from Python: use .numpy()")
+            raise RuntimeError("Item indexing is not supported on wp.array objects: use .numpy()")
         return self._view(offset, shape, strides)
 
     def __setitem__(self, key, value):
         # `a[i:j] += b` ends in an assignment of the view to itself.
         if isinstance(value, array) and getattr(value, "_root", None) is getattr(self, "_root", self):
             target = self[key]
-            if target.ptr == value.ptr and target.shape == value.shape and target.strides == value.strides:
+            if target._pointer == value._pointer and target.shape == value.shape and target.strides == value.strides:
                 return
         raise TypeError("'array' object does not support item assignment: use wp.copy() or assign() on a slice")
 
     def reshape(self, *shape):
         """A view of another shape; one extent may be -1."""
-        shape = _shape_tuple(shape[0] if len(shape) == 1 else shape)
+        shape = shape[0] if len(shape) == 1 else shape
+        shape = [operator.index(n) for n in shape] if hasattr(shape, "__iter__") else [operator.index(shape)]
         if -1 in shape:
             known = math.prod(n for n in shape if n != -1)
-            if shape.count(-1) > 1 or known == 0 or self.size % known:
-                raise RuntimeError(f"cannot give an array of shape {self.shape} the shape {shape}")
-            shape = tuple(self.size // known if n == -1 else n for n in shape)
-        if math.prod(shape) != self.size:
-            raise RuntimeError(f"cannot give an array of shape {self.shape} the shape {shape}: the sizes differ")
+            if shape.count(-1) > 1:
+                raise RuntimeError("Cannot infer shape if more than one index is -1")
+            shape = [(self.size // known if known else 0) if n == -1 else n for n in shape]
+        shape = shape_tuple(shape)
+        size = math.prod(shape)
+        if size != self.size:
+            raise RuntimeError(
+                f"cannot reshape array of shape {self.shape} (size {self.size}) into shape {shape} (size {size})"
+            )
         if not self.is_contiguous:
-            raise RuntimeError("an array that is not contiguous cannot be given another shape: call contiguous() first")
-        return self._view(0, shape, _contiguous(shape, self._element.size))
+            raise RuntimeError("Reshaping non-contiguous arrays is unsupported: call contiguous() first")
+        return self._view(0, shape, contiguous_strides(shape, self._element.size))
 
     def flatten(self):
-        """One dimension: a view where the array is contiguous, else a copy."""
-        return self.contiguous().reshape(self.size) if self.ndim != 1 or not self.is_contiguous else self
+        """The same elements in one dimension."""
+        if self.ndim == 1:
+            return self
+        if not self.is_contiguous:
+            raise RuntimeError("Flattening non-contiguous arrays is unsupported: call contiguous() first")
+        return self.reshape(self.size)
 
     def view(self, dtype):
-        """The same memory as elements of another type of the same size."""
+        """The same memory as elements of another type of the same size; scalars may be grouped and ungrouped."""
         dtype = types.canonical(dtype)
         type = types.type_of(dtype)
+        shape, strides = self.shape, self.strides
         if type.size != self._element.size:
-            raise RuntimeError(
-                f"cannot view elements of {self._element.size} bytes ({self.dtype.__name__}) as {dtype.__name__} "
-                f"({type.size} bytes)"
+            shape, strides = self._regrouped(dtype, type)
+        view = self._derived(self, type, dtype, 0, shape, strides)
+        grad = self._grad
+        if grad is not None and grad.strides == self.strides:
+            view._grad = self._derived(grad, type, dtype, 0, shape, strides)
+        return view
+
+    def _regrouped(self, dtype, type):
+        """Shape and strides of a view of vectors as scalars, or of scalars as vectors."""
+        mine, other = types.part_shape(self.dtype), types.part_shape(dtype)
+        mine_scalar, other_scalar = types.scalar_of(self.dtype), types.scalar_of(dtype)
+
+        def described(which, part, scalar, whole):
+            name = f"{which} dtype" if not part else f"{which} scalar dtype {types.type_repr(scalar)}"
+            return f"{name} has size {scalar._weft_type_.size if part else whole} bytes"
+
+        structs = any(getattr(t, "_weft_struct_", False) for t in (dtype, self.dtype))
+        if structs or bool(mine) == bool(other) or mine_scalar._weft_type_.size != other_scalar._weft_type_.size:
+            raise TypeError(
+                f"cannot create an array view with dtype {types.type_repr(dtype)} from source dtype "
+                f"{types.type_repr(self.dtype)}: {described('source', mine, mine_scalar, self._element.size)}, "
+                f"but {described('target', other, other_scalar, type.size)}"
             )
-        return self._derived(self, type, dtype, 0, self.shape, self.strides)
+        size = mine_scalar._weft_type_.size
+        if mine:
+            shape = self.shape + mine
+            if len(shape) > ARRAY_MAX_DIMS:
+                shape_tuple(shape)
+            return shape, self.strides + contiguous_strides(mine, size)
+        outer = self.ndim - len(other)
+        if outer < 0 or self.shape[outer:] != other or self.strides[outer:] != contiguous_strides(other, size):
+            raise TypeError(
+                f"cannot create an array view with dtype {types.type_repr(dtype)} from source dtype "
+                f"{types.type_repr(self.dtype)}: the inner dimensions of shape {self.shape} do not hold elements"
+            )
+        return (self.shape[:outer], self.strides[:outer]) if outer else ((1,), (type.size,))
 
     def transpose(self, axes=None):
         axes = tuple(reversed(range(self.ndim))) if axes is None else tuple(axes)
         if sorted(axes) != list(range(self.ndim)):
             raise RuntimeError(f"{axes} is no order of the {self.ndim} dimensions")
-        return self._view(0, [self.shape[a] for a in axes], [self.strides[a] for a in axes])
+        view = self._view(0, [self.shape[a] for a in axes], [self.strides[a] for a in axes])
+        view.is_transposed = not view.is_contiguous
+        return view
+
+    is_transposed = False
 
     def contiguous(self):
         """The array itself where it is contiguous, else a contiguous copy."""
-        return self if self.is_contiguous else clone(self)
-
-    @property
-    def is_transposed(self):
-        return self.ndim == 2 and not self.is_contiguous and self.transpose().is_contiguous
+        return self if self.is_contiguous else HOOKS["clone"](self)
 
     # ---- gradients ----
 
@@ -350,7 +459,7 @@ class array(_core.Array):
         if grad is not None:
             if not isinstance(grad, array):
                 raise TypeError(f"a gradient is an array, found {type(grad).__name__}")
-            if grad.dtype is not self.dtype or grad.shape != self.shape:
+            if grad._element != self._element or grad.shape != self.shape:
                 raise ValueError(f"the gradient of {self!r} must have its dtype and shape, found {grad!r}")
         self._grad = grad
 
@@ -362,8 +471,22 @@ class array(_core.Array):
     def requires_grad(self, value):
         if not value:
             self._grad = None
+            self._retain_grad = False
         elif self._grad is None:
-            self._grad = zeros(self.shape, dtype=self.dtype, device=self.device)
+            grad = array.__new__(array)
+            grad._allocate(self.dtype, self.shape, self.device, True)
+            self._grad = grad
+
+    @property
+    def retain_grad(self):
+        """Whether Tape.backward() leaves the gradient of this array as it is where a launch overwrites the array."""
+        return self._retain_grad
+
+    @retain_grad.setter
+    def retain_grad(self, value):
+        if value and not self.requires_grad:
+            raise ValueError("retain_grad needs requires_grad=True")
+        self._retain_grad = bool(value)
 
     # ---- content ----
 
@@ -373,77 +496,67 @@ class array(_core.Array):
 
     def fill_(self, value):
         """Every element becomes `value`; a scalar fills all numbers of a vector."""
-        part = self._element
-        scalar = not hasattr(value, "__len__") and not isinstance(value, _core.Value)
-        if scalar and part.kind in ("vec", "mat", "quat", "transform"):
-            value = (value,) * part.part_count
-        try:
-            converted = _core.convert(part, value)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"cannot fill an array of {self.dtype.__name__}: {error}") from None
-        self._fill(converted)
+        self._fill(converted_element(self, value))
         return self
 
     def assign(self, src):
         """Takes over the content of an array of the same type and size, a NumPy array or a sequence."""
-        if not isinstance(src, array):
+        if not isinstance(src, _core.Array) and not hasattr(src, "_weft_array_family_"):
             src = array(src, dtype=self.dtype, device=self.device, copy=False)
-            if src.shape != self.shape and src.size == self.size and src.is_contiguous:
-                src = src.reshape(self.shape)
         if src.dtype is not self.dtype and src._element != self._element:
             raise RuntimeError(
-                f"cannot assign an array of {src.dtype.__name__} to one of {self.dtype.__name__}: convert it first"
+                f"cannot assign an array of {types.type_repr(src.dtype)} to one of {types.type_repr(self.dtype)}: "
+                "convert it first"
             )
         if src.shape != self.shape:
-            raise RuntimeError(f"cannot assign an array of shape {src.shape} to one of shape {self.shape}")
-        copy(self, src)
-
-    def _numpy(self):
-        import numpy as np
-
-        layout = _layouts.get(self.dtype)
-        if layout is None:
-            layout = _layouts[self.dtype] = _numpy_layout(self.dtype, self._element.size)
-        dtype, part, inner, interface = layout
-        shape = self.shape + part
-        if self.size == 0:
-            return np.empty(shape, dtype=dtype)
-        holder = _Interface()
-        holder.owner = self
-        holder.__array_interface__ = {
-            **interface,
-            "data": (self.ptr, False),
-            "shape": shape,
-            "strides": self.strides + inner,
-        }
-        return np.asarray(holder)
+            if src.size != self.size or not src.is_contiguous or not self.is_contiguous:
+                raise RuntimeError(f"cannot assign an array of shape {src.shape} to one of shape {self.shape}")
+            src = src.reshape(self.shape)
+        HOOKS["copy"](self, src)
 
     def numpy(self):
         """The content as a NumPy array that shares memory where the device allows it."""
-        return self._numpy()
+        self._mark_exported()
+        return numpy_view(self)
 
     def list(self):
         """The content as a flat list of Python numbers, or of vectors and the like."""
         part = self._element
         if part.kind == "scalar":
-            return self._numpy().flatten().tolist()
+            flat = numpy_view(self).flatten()
+            if self.dtype.__name__ == "bfloat16":  # NumPy has their bits only
+                import numpy as np
+
+                flat = (flat.astype(np.uint32) << 16).view(np.float32)
+            return flat.tolist()
         source = self.contiguous()
-        cls, base = self.dtype, source.ptr
+        cls, base = self.dtype, source._pointer
         return [cls.from_ptr(base + i * part.size) for i in range(self.size)]
 
     def to(self, device, requires_grad=None):
         device = get_device(device)
-        return self if device is self.device else clone(self, device=device, requires_grad=requires_grad)
+        return self if device is self.device else HOOKS["clone"](self, device=device, requires_grad=requires_grad)
+
+    def mark_init(self):
+        """Marks the array as neither read nor written: what autograd's checks of accesses start from."""
+        self._is_read = False
+
+    def mark_read(self):
+        self._is_read = True
+
+    def mark_write(self, **kwargs):
+        self._is_read = False
 
     @property
     def __array_interface__(self):
-        return self._numpy().__array_interface__
+        return self.numpy().__array_interface__
 
     def __array__(self, dtype=None, copy=None):
         import numpy as np
 
-        view = self._numpy()
-        return np.array(view, dtype=dtype) if copy or (dtype is not None and dtype != view.dtype) else view
+        if copy or (dtype is not None and np.dtype(dtype) != numpy_dtype_of(types.scalar_of(self.dtype))):
+            return np.array(numpy_view(self), dtype=dtype)
+        return self.numpy()
 
     def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
         if types.scalar_of(self.dtype).__name__ == "bfloat16":
@@ -451,39 +564,54 @@ class array(_core.Array):
         wanted = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
         wanted = {name: value for name, value in wanted.items() if value is not None}
         # What the consumer may write it must be told: only the newer form of the protocol says so.
-        return self._numpy().__dlpack__(**wanted)
+        return self.numpy().__dlpack__(**wanted)
 
     def __dlpack_device__(self):
         return (1, 0)
 
+    def __ctype__(self):
+        """The descriptor of the array as a ctypes structure; it keeps the array alive."""
+        made = types.array_t()
+        made.owner = self
+        if self._has_memory:
+            made.data = self.ptr or 0
+            made.grad = self._grad.ptr or 0 if self._grad is not None else 0
+        made.ndim = self.ndim
+        for i, (extent, stride) in enumerate(zip(self.shape, self.strides, strict=False)):
+            made.shape[i], made.strides[i] = extent, stride
+        return made
+
+    def cptr(self):
+        """A ctypes pointer to the elements; the caller keeps the array alive."""
+        if not self.is_contiguous:
+            raise RuntimeError("a pointer to elements needs a contiguous array")
+        return ctypes.cast(self.ptr or 0, ctypes.POINTER(types.type_ctype(self.dtype)))
+
+    def ipc_handle(self):
+        raise RuntimeError(f"memory of device {self.device} cannot be shared between processes through a handle")
+
     # ---- operators: see operators.py, which adds them ----
 
     def __matmul__(self, other):
-        raise TypeError("@ is not defined for arrays")
+        raise TypeError("Matrix multiplication (@) is not supported for wp.array objects")
 
     __rmatmul__ = __matmul__
 
 
-class _Interface:
-    """What NumPy needs to share an array's memory; keeps the array alive."""
-
-    __slots__ = ("__array_interface__", "owner")
-
-
-# dtype -> how NumPy sees its elements
-_layouts = {}
-
-
-def _numpy_layout(dtype, size):
-    """(NumPy dtype, shape of an element, strides inside it, the part of the array interface that does not vary)."""
-    import numpy as np
-
-    if getattr(dtype, "_weft_struct_", False):
-        made = dtype.numpy_dtype()
-        return made, (), (), {"version": 3, "typestr": made.str, "descr": made.descr}
-    made, part = np.dtype(types.numpy_name(types.scalar_of(dtype))), types.part_shape(dtype)
-    inner = _contiguous(part, size // math.prod(part))
-    return made, part, tuple(inner), {"version": 3, "typestr": made.str}
+def converted_element(a, value):
+    """A value for fill_ as the core takes it: one element of the array."""
+    part, dtype = a._element, a.dtype
+    try:
+        if part.kind == "struct":
+            if not isinstance(value, dtype):
+                raise TypeError(f"expected {dtype.__name__}, found {type(value).__name__}")
+            value._refresh()
+        elif part.kind != "scalar":
+            if not isinstance(value, _core.Value) or value._weft_type_ != part:
+                value = dtype(value)
+        return _core.convert(part, value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise ValueError(f"Failed to convert the value to the array data type: {error}") from None
 
 
 class _Deleter:
@@ -496,256 +624,18 @@ class _Deleter:
         self.function(self.ptr, self.size)
 
 
-def _contiguous(shape, size):
-    strides = []
-    for extent in reversed(shape):
-        strides.append(size)
-        size *= extent
-    return tuple(reversed(strides))
+class _OfDims(array):
+    """An annotation, or an array, with a fixed number of dimensions: makes objects of `array` itself."""
+
+    def __new__(cls, *args, **kwargs):
+        kwargs.setdefault("ndim", cls._dims)
+        return array(*args, **kwargs)
+
+    def __class_getitem__(cls, item):
+        return subscripted("array", item, cls._dims)
 
 
-def _inner_contiguous(source, dims):
-    """Whether the last `dims` dimensions lie without gaps, as the parts of one element do."""
-    inner = source.shape[source.ndim - dims :]
-    return source.strides[source.ndim - dims :] == _contiguous(inner, source.itemsize)
-
-
-def _grouped(source, dtype, shape):
-    """The data with the numbers of one element in its last dimensions, reshaped to `shape` where that is given."""
-    part = types.part_shape(dtype)
-    count = math.prod(part)
-    try:
-        if shape is not None:
-            return source.reshape(_shape_tuple(shape) + part)
-        if not part:
-            return source.reshape(1) if source.ndim == 0 else source
-        if source.ndim > len(part) and source.shape[source.ndim - len(part) :] == part:
-            return source
-        if source.ndim >= 1 and source.shape[-1] == count and source.ndim > 1:
-            return source.reshape(source.shape[:-1] + part)
-        if source.ndim == 1 and source.size % count == 0:
-            return source.reshape((source.size // count, *part))
-        if source.shape == part:
-            return source.reshape((1, *part))
-    except ValueError as error:
-        raise RuntimeError(f"the data does not fit the shape {shape} of {dtype.__name__}: {error}") from error
-    raise RuntimeError(f"data of shape {source.shape} cannot be grouped into elements of {dtype.__name__}")
-
-
-class _ArrayOfDims(array):
-    """An annotation, or an array, with a fixed number of dimensions."""
-
-    def __init__(self, *args, **kwargs):
-        kwargs.setdefault("ndim", self._dims)
-        super().__init__(*args, **kwargs)
-
-
-array1d = type("array1d", (_ArrayOfDims,), {"_dims": 1, "__module__": __name__})
-array2d = type("array2d", (_ArrayOfDims,), {"_dims": 2, "__module__": __name__})
-array3d = type("array3d", (_ArrayOfDims,), {"_dims": 3, "__module__": __name__})
-array4d = type("array4d", (_ArrayOfDims,), {"_dims": 4, "__module__": __name__})
-
-
-def _new(shape, dtype, device, requires_grad, zeroed):
-    dtype = types.canonical(dtype)
-    if getattr(dtype, "_weft_type_", None) is None and dtype is not typing.Any:
-        dtype = types.dtype_from_numpy(dtype)
-    result = array.__new__(array)
-    result.retain_grad = False
-    result.pinned = False
-    result._allocate(dtype, _shape_tuple(shape), get_device(device), zeroed)
-    if requires_grad:
-        result.requires_grad = True
-    return result
-
-
-def empty(shape=None, dtype=types.float32, device=None, requires_grad=False, pinned=False, **kwargs):
-    """An array with undefined content."""
-    return _new(_shape_argument(shape, kwargs), dtype, device, requires_grad, False)
-
-
-def zeros(shape=None, dtype=types.float32, device=None, requires_grad=False, pinned=False, **kwargs):
-    """An array of zeros."""
-    return _new(_shape_argument(shape, kwargs), dtype, device, requires_grad, True)
-
-
-def _shape_argument(shape, kwargs):
-    if shape is None and "n" in kwargs:
-        shape = kwargs.pop("n")
-    if kwargs:
-        raise TypeError(f"unexpected keyword argument '{next(iter(kwargs))}'")
-    if shape is None:
-        raise TypeError("missing required argument: 'shape'")
-    return shape
-
-
-def full(shape=None, value=0, dtype=typing.Any, device=None, requires_grad=False, pinned=False, **kwargs):
-    """An array of which every element is `value`; without dtype the type is the value's."""
-    dtype = types.canonical(dtype)
-    if dtype is typing.Any:
-        if isinstance(value, (_core.Value, types.scalar_base)):
-            dtype = type(value)
-        elif hasattr(value, "__len__"):
-            import numpy as np
-
-            given = np.array(value)
-            scalar = types.dtype_from_numpy(given.dtype)
-            dtype = types.vector(given.size, scalar) if given.ndim == 1 else types.matrix(given.shape, scalar)
-        elif hasattr(value, "dtype"):
-            dtype = types.dtype_from_numpy(value.dtype)
-        else:
-            dtype = types.canonical(type(value))
-    result = _new(_shape_argument(shape, kwargs), dtype, device, requires_grad, False)
-    return result.fill_(value)
-
-
-def ones(shape=None, dtype=types.float32, device=None, requires_grad=False, pinned=False, **kwargs):
-    """An array of ones."""
-    return full(_shape_argument(shape, kwargs), 1, dtype, device, requires_grad)
-
-
-def _like(src, device, requires_grad):
-    if not isinstance(src, array):
-        src = array(src, copy=False)
-    return (
-        src,
-        src.device if device is None else device,
-        src.requires_grad if requires_grad is None else requires_grad,
-    )
-
-
-def empty_like(src, device=None, requires_grad=None, pinned=None):
-    src, device, requires_grad = _like(src, device, requires_grad)
-    return _new(src.shape, src.dtype, device, requires_grad, False)
-
-
-def zeros_like(src, device=None, requires_grad=None, pinned=None):
-    src, device, requires_grad = _like(src, device, requires_grad)
-    return _new(src.shape, src.dtype, device, requires_grad, True)
-
-
-def full_like(src, value, device=None, requires_grad=None, pinned=None):
-    return empty_like(src, device, requires_grad).fill_(value)
-
-
-def ones_like(src, device=None, requires_grad=None, pinned=None):
-    return full_like(src, 1, device, requires_grad)
-
-
-def clone(src, device=None, requires_grad=None, pinned=None):
-    """A contiguous copy."""
-    result = empty_like(src, device, requires_grad)
-    copy(result, src)
-    return result
-
-
-def _window(source, offset, count):
-    """`count` elements from `offset` on, counted over the flattened array."""
-    if offset == 0 and count == source.size:
-        return source
-    if not source.is_contiguous:
-        raise RuntimeError("a part of an array that is not contiguous cannot be copied: use slices")
-    return source.reshape(source.size)[offset : offset + count]
-
-
-def copy(dest, src, dest_offset=0, src_offset=0, count=0, stream=None):
-    """Copies `count` elements (0: all of `src`) between arrays of one type."""
-    if not isinstance(dest, array) or not isinstance(src, array):
-        raise RuntimeError("wp.copy() copies between arrays")
-    if src._element != dest._element:
-        raise RuntimeError(
-            f"cannot copy from an array of {src.dtype.__name__} to one of {dest.dtype.__name__}: convert it first"
-        )
-    whole = count <= 0
-    if count <= 0:
-        count = src.size - src_offset
-    if count == 0:
-        return
-    if src_offset < 0 or src_offset + count > src.size:
-        raise RuntimeError(f"cannot copy {count} elements from element {src_offset} of an array of {src.size}")
-    if dest_offset < 0 or dest_offset + count > dest.size:
-        raise RuntimeError(f"cannot copy {count} elements to element {dest_offset} of an array of {dest.size}")
-    if not (whole and dest_offset == src_offset == 0 and src.shape == dest.shape):
-        dest, src = _window(dest, dest_offset, count), _window(src, src_offset, count)
-        if dest.shape != src.shape:
-            if dest.is_contiguous:
-                dest = dest.reshape(src.shape)
-            elif src.is_contiguous:
-                src = src.reshape(dest.shape)
-            else:
-                raise RuntimeError(f"cannot copy from shape {src.shape} to shape {dest.shape}: not contiguous")
-    dest._copy_from(src)
-    tape = _core.get_tape()
-    if tape is not None:
-        tape._record_copy(dest, src)
-
-
-def from_numpy(arr, dtype=None, shape=None, device=None, requires_grad=False):
-    """A copy of a NumPy array; without dtype the type is the array's."""
-    dtype = types.dtype_from_numpy(arr.dtype) if dtype is None else dtype
-    return array(arr, dtype=dtype, shape=shape, device=device, requires_grad=requires_grad)
-
-
-def from_ptr(ptr, length, dtype=None, shape=None, device=None):
-    return array(ptr=ptr, dtype=dtype or types.float32, shape=length if shape is None else shape, device=device)
-
-
-def from_dlpack(source, dtype=None):
-    """An array that shares the memory of another library's."""
-    import numpy as np
-
-    data = np.from_dlpack(source)
-    pointer, readonly = data.__array_interface__["data"]
-    dtype = types.dtype_from_numpy(data.dtype) if dtype is None else types.canonical(dtype)
-    del readonly  # the exporter allowed sharing; writing is the user's decision
-    part = types.part_shape(dtype)
-    outer = data.shape[: data.ndim - len(part)] if part else data.shape
-    if part and data.shape[data.ndim - len(part) :] != part:
-        raise RuntimeError(f"data of shape {data.shape} has no elements of {dtype.__name__}")
-    if data.dtype.name != types.numpy_name(types.scalar_of(dtype)) or not _inner_contiguous(data, len(part)):
-        raise RuntimeError(f"data of {data.dtype} does not hold elements of {dtype.__name__}")
-    result = array.__new__(array)
-    result.retain_grad = False
-    result.pinned = False
-    if data.ndim == 0:
-        data, outer = data.reshape(1), (1,)
-    strides = data.strides[: len(outer)]
-    _core.Array.__init__(result, types.type_of(dtype), outer, strides, pointer, data.nbytes, get_device(None), data)
-    result.dtype = dtype
-    return result
-
-
-def to_dlpack(wp_array):
-    return wp_array.__dlpack__()
-
-
-def to_numpy(wp_array):
-    return wp_array.numpy()
-
-
-def _convert_argument(source, element, ndim):
-    """For launches: the array that shares the memory of a NumPy array (or the like) given as argument, or None."""
-    if not hasattr(source, "__array_interface__"):
-        return None
-    import numpy as np
-
-    data = np.asarray(source)
-    dtype = types.class_of(element)
-    part = types.part_shape(dtype)
-    if data.dtype.name != types.numpy_name(types.scalar_of(dtype)) or data.ndim != ndim + len(part):
-        return None
-    if (part and data.shape[data.ndim - len(part) :] != part) or not _inner_contiguous(data, len(part)):
-        return None
-    result = array.__new__(array)
-    _core.Array.__init__(
-        result,
-        element,
-        data.shape[:ndim],
-        data.strides[:ndim],
-        data.__array_interface__["data"][0],
-        data.nbytes,
-        get_device(None),
-        data,
-    )
-    result.dtype = dtype
-    return result
+array1d = type("array1d", (_OfDims,), {"_dims": 1, "__module__": __name__})
+array2d = type("array2d", (_OfDims,), {"_dims": 2, "__module__": __name__})
+array3d = type("array3d", (_OfDims,), {"_dims": 3, "__module__": __name__})
+array4d = type("array4d", (_OfDims,), {"_dims": 4, "__module__": __name__})

@@ -1,5 +1,5 @@
-"""Settings. `import warp as wp; wp.config.mode = "debug"`. Those that take effect are in EFFECTS below; the others are
-kept for programs that set them, and do nothing yet. Any other name may be set freely.
+"""Settings. `import warp as wp; wp.config.mode = "debug"`. The table says of each what it does here; settings without
+effect are kept for programs that set them. Any other name may be set freely.
 """
 
 import enum
@@ -20,90 +20,69 @@ class DeterministicMode(enum.IntEnum):
     GPU_TO_GPU = 2
 
 
-def _settings_changed(_):
-    from warp import _core
+# The package's parts that act when a setting changes: name of the setting -> function of the value. They enter
+# themselves here, so that settings can be read before the core is loaded.
+EFFECTS = {}
 
-    _core.settings_changed()
-
-
-def _set_cache(_):
-    from warp import _core
-
-    _core.set_cache(config.kernel_cache_dir or "", bool(config.cache_kernels))
-
-
-def _set_threads(count):
-    from warp import _core
-
-    _core.set_cpu_threads(int(count))
-
-
-# Each is applied at once, by a function.
-EFFECTS = {
-    "mode": _settings_changed,  # "debug" compiles asserts; it and "safe" check indices and divisors
-    "verify_fp": _settings_changed,  # what kernels store must be finite
-    "optimization_level": _settings_changed,
-    "max_unroll": _settings_changed,
-    "enable_backward": _settings_changed,
-    "lineinfo": _settings_changed,
-    "cpu_backend": _settings_changed,  # which code generator: "" is the default, see `python -m warp info`
-    "cpu_lanes": _settings_changed,  # items that run side by side as vectors; 1: none, 0: as the machine wants it
-    "kernel_cache_dir": _set_cache,
-    "cache_kernels": _set_cache,
-    "cpu_threads": _set_threads,  # 0: one a core
-}
+# name: (default, what it does)
+_NONE = "no effect: "
+_MEMPOOLS = os.environ.get("WARP_ENABLE_MEMPOOLS_AT_INIT", "1") not in ("0", "false", "no")
 
 SETTINGS = {
     # of Weft
-    "cpu_backend": os.environ.get("WEFT_BACKEND", ""),
-    "cpu_threads": 0,
-    "cpu_lanes": 0,
-    "api_version": os.environ.get("WEFT_API_VERSION", "1.19"),
+    "cpu_backend": (
+        os.environ.get("WEFT_BACKEND", ""),
+        'code generator of the CPU; "": the first of `warp info`',
+    ),
+    "cpu_threads": (0, "threads of a launch on the CPU; 0: one a core"),
+    "cpu_lanes": (0, "items that run side by side as vectors; 1: none, 0: as the machine wants it"),
+    "api_version": (os.environ.get("WEFT_API_VERSION", "1.19"), "whose meaning counts where they differ"),
     # of Warp
-    "version": "1.19.0",
-    "launch_array_access_mode": LaunchArrayAccessMode.RELAXED,
-    "verify_fp": False,
-    "verify_cuda": False,
-    "print_launches": False,
-    "mode": "release",
-    "optimization_level": None,
-    "verbose": False,
-    "verbose_warnings": False,
-    "quiet": False,
-    "log_level": 20,
-    "verify_autograd_array_access": False,
-    "enable_vector_component_overwrites": False,
-    "legacy_scalar_return_types": False,
-    "cache_kernels": True,
-    "kernel_cache_dir": None,
-    "cuda_output": None,
-    "ptx_target_arch": None,
-    "cuda_arch_suffix": None,
-    "lineinfo": False,
-    "line_directives": True,
-    "compile_time_trace": False,
-    "enable_backward": True,
-    "default_grid_stride": True,
-    "enable_mathdx_gemm": True,
-    "enable_mathdx_solver": True,
-    "enable_mathdx_fft": True,
-    "cpu_compiler_flags": None,
-    "llvm_cuda": False,
-    "enable_graph_capture_module_load_by_default": True,
-    "enable_mempools_at_init": True,
-    "track_memory": False,
-    "max_unroll": 16,
-    "enable_tiles_in_stack_memory": True,
-    "use_precompiled_headers": True,
-    "legacy_cpu_linker": False,
-    "load_module_max_workers": 0,
-    "deterministic": DeterministicMode.NOT_GUARANTEED,
-    "deterministic_max_records": 0,
-    "deterministic_debug": False,
-    "enable_cpu_blocks": False,
+    "version": ("1.19.0", "the interface's version"),
+    "launch_array_access_mode": (LaunchArrayAccessMode.RELAXED, _NONE + "launches always check the arrays' device"),
+    "verify_fp": (False, "what kernels store must be finite"),
+    "verify_cuda": (False, _NONE + "errors of CUDA are always reported"),
+    "print_launches": (False, "launches are logged"),
+    "mode": ("release", '"debug": kernels check asserts; it and "safe": indices and divisors'),
+    "optimization_level": (None, "0 to 2; None and 3: 2"),
+    "verbose": (False, "log_level becomes LOG_DEBUG"),
+    "verbose_warnings": (False, "warnings say where"),
+    "quiet": (False, "log_level becomes LOG_WARNING"),
+    "log_level": (20, "the lowest level that is shown"),
+    "verify_autograd_array_access": (False, "warns when a recorded launch writes an array that was read before"),
+    "enable_vector_component_overwrites": (False, _NONE + "components may always be overwritten"),
+    "legacy_scalar_return_types": (False, "elements of vectors are plain numbers at Python scope"),
+    "cache_kernels": (True, "compiled kernels are kept on disk"),
+    "kernel_cache_dir": (None, "where they are kept"),
+    "cuda_output": (None, _NONE + "of CUDA"),
+    "ptx_target_arch": (None, _NONE + "of CUDA"),
+    "cuda_arch_suffix": (None, _NONE + "of CUDA"),
+    "lineinfo": (False, "line tables in compiled code"),
+    "line_directives": (True, _NONE + "errors always speak of Python lines"),
+    "compile_time_trace": (False, _NONE + "see `python -m warp bench compile`"),
+    "enable_backward": (True, "kernels have adjoints"),
+    "default_grid_stride": (True, _NONE + "of CUDA"),
+    "enable_mathdx_gemm": (True, _NONE + "of CUDA"),
+    "enable_mathdx_solver": (True, _NONE + "of CUDA"),
+    "enable_mathdx_fft": (True, _NONE + "of CUDA"),
+    "cpu_compiler_flags": (None, _NONE + "no C++ compiler is called"),
+    "enable_cpu_blocks": (False, _NONE + "blocks on the CPU are not available yet"),
+    "llvm_cuda": (False, _NONE + "LLVM makes all code"),
+    "enable_graph_capture_module_load_by_default": (True, _NONE + "captures load kernels when they need them"),
+    "enable_mempools_at_init": (_MEMPOOLS, _NONE + "of CUDA"),
+    "track_memory": (False, "allocations are tracked from init() on: see wp.print_memory_report()"),
+    "max_unroll": (16, "loops up to this number of turns are unrolled"),
+    "enable_tiles_in_stack_memory": (True, _NONE + "tiles are not available yet"),
+    "use_precompiled_headers": (True, _NONE + "there are no headers"),
+    "legacy_cpu_linker": (False, _NONE + "there is one loader"),
+    "load_module_max_workers": (0, _NONE + "kernels are always compiled in parallel"),
+    "deterministic": (DeterministicMode.NOT_GUARANTEED, _NONE + "of CUDA"),
+    "deterministic_max_records": (0, _NONE + "of CUDA"),
+    "deterministic_debug": (False, _NONE + "of CUDA"),
 }
 
 _ENUMS = {"launch_array_access_mode": LaunchArrayAccessMode, "deterministic": DeterministicMode}
+_LEVELS = {"verbose": 10, "quiet": 30}
 
 
 class _Config(_types.ModuleType):
@@ -112,10 +91,13 @@ class _Config(_types.ModuleType):
         if wanted is not None and not isinstance(value, wanted):
             raise ValueError(f"warp.config.{name} takes a {wanted.__name__}, found {value!r}")
         super().__setattr__(name, value)
-        if name in EFFECTS:
-            EFFECTS[name](value)
+        if name in _LEVELS:
+            self.log_level = _LEVELS[name] if value else 20
+        apply = EFFECTS.get(name)
+        if apply is not None:
+            apply(value)
 
 
 config = sys.modules[__name__]
-globals().update(SETTINGS)
+globals().update({name: default for name, (default, _) in SETTINGS.items()})
 config.__class__ = _Config

@@ -1,28 +1,92 @@
-"""Devices: which there are, which one is the default, waiting for them."""
+"""Devices: which there are, which one is the default, waiting for them, what they can share."""
 
-from warp import _core
+from warp import _core, config
 
 Device = _core.Device
+DeviceLike = Device | str | None
+
+
+class ContextGuard:
+    """A `with` block in which a device is current. A processor has no context to switch."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+
+class CpuAllocator:
+    """The allocator of host memory."""
+
+    def __init__(self, device):
+        self.device = device
+        self._kept = {}
+
+    def allocate(self, size_in_bytes):
+        memory = _core.Array(_core.Type.scalar("u8"), (size_in_bytes,), self.device, False)
+        self._kept[memory._pointer] = memory
+        return memory._pointer
+
+    def deallocate(self, ptr, size_in_bytes):
+        self._kept.pop(ptr, None)
+
+
+def no_cuda_device(device):
+    return RuntimeError(f"Device {device} is not a CUDA device")
+
+
+def _refuse_stream(device):
+    raise no_cuda_device(device)
+
 
 # What programs ask of any device. A processor has none of these.
 Device.is_cuda = property(lambda self: not self.is_cpu)
 Device.context = None
-Device.has_context = True
-Device.is_primary = True
+Device.has_context = False
+Device.is_primary = False
 Device.is_uva = False
 Device.is_mempool_supported = False
 Device.is_mempool_enabled = False
-Device.is_capturing = False
+Device.is_capturing = property(lambda self: _core.is_recording())
+Device.is_ipc_supported = False
+Device.is_cubin_supported = False
+Device.is_managed_memory_supported = False
+Device.is_concurrent_managed_access_supported = False
+Device.is_cpu_memory_access_from_gpu_supported = False
 Device.arch = 0
 Device.sm_count = 0
+Device.max_shared_memory_per_block = 0
 Device.uuid = None
 Device.pci_bus_id = None
-Device.stream = None
+Device.stream = property(_refuse_stream)
 Device.null_stream = None
-Device.has_stream = property(lambda self: False)
-Device.can_access = lambda self, other: self is other
+Device.has_stream = False
+Device.context_guard = property(ContextGuard)
+Device.runtime = None
+Device.can_access = lambda self, other: self is get_device(other)
+Device.__eq__ = lambda self, other: self is other or (isinstance(other, str) and _aliases(self, other))
+Device.__hash__ = lambda self: hash(self.alias)
 
 _devices = {device.alias: device for device in _core.devices()}
+
+
+def _default_allocator(device):
+    found = device.__dict__.get("_allocator")
+    if found is None:
+        found = device._allocator = CpuAllocator(device)
+    return found
+
+
+Device.default_allocator = property(_default_allocator)
+Device.get_allocator = lambda self, pinned=False: self.default_allocator
+
+
+def _aliases(device, alias):
+    return device.alias == alias
 
 
 def get_devices():
@@ -37,7 +101,9 @@ def get_device(ident=None):
         return ident
     found = _devices.get(ident) if isinstance(ident, str) else None
     if found is None:
-        raise ValueError(f"unknown device {ident!r}; there are: {', '.join(_devices)}")
+        if isinstance(ident, str) and (ident == "cuda" or ident.startswith("cuda:")) and not is_cuda_available():
+            raise RuntimeError(f'"{ident}" device requested but CUDA is not supported by the hardware or driver')
+        raise ValueError(f"Invalid device identifier: {ident}; there are: {', '.join(_devices)}")
     return found
 
 
@@ -60,10 +126,14 @@ def is_cuda_available():
     return any(d.is_cuda for d in _devices.values())
 
 
+def is_cuda_driver_initialized():
+    return is_cuda_available()
+
+
 def is_device_available(device):
     try:
         get_device(device)
-    except ValueError:
+    except (ValueError, RuntimeError):
         return False
     return True
 
@@ -79,8 +149,35 @@ def get_cuda_device_count():
 def get_cuda_device(ordinal=None):
     devices = get_cuda_devices()
     if not devices:
-        raise RuntimeError("there is no CUDA device")
+        raise RuntimeError('"cuda" device requested but CUDA is not supported by the hardware or driver')
     return devices[ordinal or 0]
+
+
+def map_cuda_device(alias, context=None):
+    raise RuntimeError(f"Unable to determine CUDA context for device alias '{alias}': there is no CUDA device")
+
+
+def unmap_cuda_device(alias):
+    raise RuntimeError(f"Invalid CUDA device alias '{alias}'")
+
+
+def get_cuda_supported_archs():
+    """The architectures that code can be made for: none without a backend for CUDA."""
+    return []
+
+
+def get_cuda_driver_version():
+    return None
+
+
+def get_cuda_toolkit_version():
+    """None: no toolkit is used."""
+    return None
+
+
+def can_access(device, resource):
+    """Whether a device may read the memory of a device or an array."""
+    return get_device(device).can_access(getattr(resource, "device", resource))
 
 
 def synchronize_device(device=None):
@@ -96,14 +193,6 @@ def synchronize():
 device_synchronize = synchronize
 
 
-def synchronize_stream(stream_or_device=None):
-    synchronize()
-
-
-def synchronize_event(event=None):
-    synchronize()
-
-
 class ScopedDevice:
     """Makes a device the default one inside a `with` block."""
 
@@ -117,3 +206,105 @@ class ScopedDevice:
 
     def __exit__(self, *exception):
         _core.set_default_device(self.saved)
+
+
+# ---- memory pools and access between devices: of CUDA ----
+
+
+def is_mempool_supported(device):
+    return get_device(device).is_mempool_supported
+
+
+def is_mempool_enabled(device):
+    return get_device(device).is_mempool_enabled
+
+
+def _no_pools(device):
+    get_device(device)
+    raise ValueError("Memory pools are only supported on CUDA devices")
+
+
+def set_mempool_enabled(device, enable):
+    _no_pools(device)
+
+
+def set_mempool_release_threshold(device, threshold):
+    _no_pools(device)
+
+
+def get_mempool_release_threshold(device=None):
+    _no_pools(device)
+
+
+def get_mempool_used_mem_current(device=None):
+    _no_pools(device)
+
+
+def get_mempool_used_mem_high(device=None):
+    _no_pools(device)
+
+
+def is_peer_access_supported(target_device, peer_device):
+    get_device(target_device), get_device(peer_device)
+    return False
+
+
+is_peer_access_enabled = is_mempool_access_supported = is_mempool_access_enabled = is_peer_access_supported
+
+
+def set_peer_access_enabled(target_device, peer_device, enable):
+    get_device(target_device), get_device(peer_device)
+    raise ValueError("Peer access is only supported between CUDA devices")
+
+
+def set_mempool_access_enabled(target_device, peer_device, enable):
+    get_device(target_device), get_device(peer_device)
+    raise ValueError("Memory pool access is only supported between CUDA devices")
+
+
+class _ScopedSetting:
+    """Sets something of CUDA inside a `with` block; on a processor there is nothing to set."""
+
+    def __init__(self, *devices_and_enable):
+        *devices, self.enable = devices_and_enable
+        self.devices = [get_device(d) for d in devices]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+
+class ScopedMempool(_ScopedSetting):
+    """Turns a device's memory pool on or off."""
+
+    def __init__(self, device, enable):
+        super().__init__(device, enable)
+
+
+class ScopedMempoolAccess(_ScopedSetting):
+    """Gives or takes access to another device's memory pool."""
+
+    def __init__(self, target_device, peer_device, enable):
+        super().__init__(target_device, peer_device, enable)
+
+
+class ScopedPeerAccess(_ScopedSetting):
+    """Gives or takes access to another device's memory."""
+
+    def __init__(self, target_device, peer_device, enable):
+        super().__init__(target_device, peer_device, enable)
+
+
+def get_cpu_kernel_cache_key(*, cpu_compiler_flags=None):
+    """A text that two machines share when compiled kernels of one can run on the other."""
+    import platform
+
+    from warp.modules import digest
+
+    flags = config.cpu_compiler_flags if cpu_compiler_flags is None else cpu_compiler_flags
+    native = flags is None or "-march=native" in flags
+    target = dict(_core.backends())[_core.backends()[0][0]] if native else "generic"
+    parts = (config.version, _core.version, platform.system(), platform.machine(), target)
+    return f"{platform.system()}-{platform.machine()}-{config.version}-{digest(*parts)[:8]}"

@@ -4,8 +4,9 @@ import functools
 import inspect
 import sys
 
-from warp import _core
+from warp import _core, dtypes, modules
 from warp.errors import WarpCodegenTypeError, WarpSyntaxError
+from warp.fingerprint import fingerprint
 from warp.source import locate, read_lines, uses_static
 
 
@@ -37,23 +38,38 @@ class Function:
     """A function of the kernel language."""
 
     _weft_pattern_ = "Callable"  # as an annotation: a function passed by name
+    _weft_function_name_ = True
 
-    def __init__(self, function, overloads, native=None):
+    def __init__(self, function, overloads, native=None, name=None, module=None, inline=None):
         functools.update_wrapper(self, function)
         self.func = function
-        self.key = function.__qualname__.replace("<locals>.", "")
+        self.key = name or modules.full_name(function)
+        self.module = module or modules.get_module(modules.name_of_module(function))
         self.native = native
+        self.inline = inline
         self.gradient = None
         self.replay = None
         self.overloads = overloads.including(self)
         self._lines = read_lines(function)
         self._made = None
+        replaced = self.overloads is not overloads
+        self.module.register_function(self)
+        # Defined anew at the top of a module (a reload, a notebook's cell): kernels look again at what they call.
+        if replaced and "<locals>" not in function.__qualname__:
+            modules.redefined()
         if uses_static(function):
             self._make()
 
     def _signature_key(self):
         parameters = inspect.signature(self.func).parameters
         return tuple(repr(_type_key(p.annotation)) for p in parameters.values())
+
+    def identity(self):
+        """What beside its text makes the function what it is."""
+        derived = [repr(self.native), repr(self.inline)]
+        for other in (self.gradient, self.replay):
+            derived.append("" if other is None else fingerprint(other.func))
+        return " ".join(derived)
 
     def _make(self):
         """The core's function; sources are read when a kernel first needs them."""
@@ -71,16 +87,68 @@ class Function:
         self.overloads.make()
         return self._make()
 
+    # ---- what programs ask of a function ----
+
+    @property
+    def user_overloads(self):
+        """The definitions of this name, by their parameters' types."""
+        return {" ".join(f._signature_key()): f for f in self.overloads.functions}
+
+    @property
+    def input_types(self):
+        return {n: p.annotation for n, p in inspect.signature(self.func).parameters.items()}
+
+    @property
+    def is_generic(self):
+        return any(dtypes.is_generic(t) for t in self.input_types.values())
+
+    def is_simple(self):
+        return len(self.overloads.functions) == 1
+
     def __call__(self, *args, **kwargs):
         """At Python scope the function runs as Python."""
         if self.native is not None:
             raise RuntimeError(f"'{self.key}' is a native function: it can be called from kernels only")
-        if len(self.overloads.functions) > 1:
-            raise RuntimeError(f"'{self.key}' has several definitions: it can be called from kernels only")
-        return self.func(*args, **kwargs)
+        return self._overload_for(args, kwargs).func(*args, **kwargs)
+
+    def _overload_for(self, args, kwargs):
+        """The definition that takes these values."""
+        generic = None
+        for function in reversed(self.overloads.functions):
+            try:
+                bound = inspect.signature(function.func).bind(*args, **kwargs)
+            except TypeError:
+                if self.is_simple():
+                    raise
+                continue
+            fits = [_accepts(function.input_types[n], v) for n, v in bound.arguments.items()]
+            if all(fits):
+                if "generic" not in fits:
+                    return function
+                generic = generic or function
+        if generic is not None:
+            return generic
+        found = ", ".join(type(a).__name__ for a in args)
+        raise RuntimeError(
+            f"Error calling function '{self.key}', no overload found for arguments {args} of the types ({found})"
+        )
 
     def __repr__(self):
         return f"<Function {self.key}>"
+
+
+def _accepts(annotation, value):
+    """Whether a parameter takes a value at Python scope: False, True or "generic"."""
+    annotation = dtypes.canonical(annotation)
+    if annotation is inspect.Parameter.empty:
+        return True
+    if callable(value) and getattr(annotation, "_weft_pattern_", None) == "Callable":
+        return True
+    kind = getattr(annotation, "_weft_type_", None)
+    found = _core.type_of_argument(value)
+    if isinstance(kind, _core.Type):
+        return kind == found
+    return "generic" if dtypes.is_generic(annotation) and _core.matches(dtypes.pattern_of(annotation), found) else False
 
 
 def _type_key(annotation):
@@ -97,10 +165,19 @@ def _scope_set(name, depth):
 
 
 def func(f=None, *, name=None, module=None, inline=None):
-    """Makes a Python function callable from kernels. Several definitions of one name are overloads."""
+    """Makes a Python function callable from kernels. Several definitions of one name are overloads.
+
+    `inline` is a wish that the compiler may follow.
+    """
 
     def decorate(function, depth=2):
-        return Function(function, _scope_set(function.__name__, depth + 1))
+        owner = module
+        if owner == "unique":
+            owner = modules.Module(f"{modules.full_name(function)}_{fingerprint(function)[:8]}_{inline}")
+        elif isinstance(owner, str):
+            owner = modules.get_module(owner)
+        overloads = _scope_set(name or function.__name__, depth + 1)
+        return Function(function, overloads, name=name, module=owner, inline=inline)
 
     return decorate if f is None else decorate(f)
 
@@ -161,10 +238,8 @@ def static(expression):
 
 def constant(value):
     """Marks a value that kernels use; any number, vector or matrix can be used without it too."""
-    from warp import types
-
-    if not isinstance(value, (int, float, bool, types.scalar_base, types.value_base)):
-        raise TypeError(f"a constant is a number, a vector or a matrix, found {type(value).__name__}")
+    if not isinstance(value, (int, float, bool)) and not hasattr(value, "_weft_value_"):
+        raise TypeError(f"Invalid constant type: {type(value)}")
     return value
 
 

@@ -1,59 +1,17 @@
-"""`@wp.kernel`, and the modules that kernels belong to."""
+"""`@wp.kernel` and `wp.overload`: functions that are launched.
+
+Not here: modules and their options (modules.py), functions that kernels call (functions.py).
+"""
 
 import functools
 import inspect
 import sys
 import time
 
-from warp import _core, config
+from warp import _core, config, dtypes, modules
+from warp.fingerprint import captured, fingerprint
 from warp.functions import OverloadSet, _type_key
 from warp.source import locate, read_lines, uses_static
-
-
-class Module:
-    """The kernels and options of one Python module."""
-
-    def __init__(self, name):
-        self.name = name
-        self.kernels = {}
-        self.options = {
-            "mode": None,
-            "optimization_level": None,
-            "max_unroll": None,
-            "enable_backward": None,
-            "fast_math": False,
-            "fuse_fp": True,
-            "lineinfo": None,
-            "block_dim": 256,
-        }
-
-    def load(self, device=None, block_dim=None):
-        """Compiles all kernels (in parallel) and waits."""
-        ready = [k for k in self.kernels.values() if not k.is_generic]
-        for kernel in ready:
-            kernel._load(wait=False)
-        for kernel in ready:
-            kernel._load()
-        return self
-
-    def unload(self):
-        pass
-
-    def mark_modified(self):
-        pass
-
-    def __repr__(self):
-        return f"<Module {self.name}>"
-
-
-_modules = {}
-
-
-def get_module(name):
-    module = _modules.get(name)
-    if module is None:
-        module = _modules[name] = Module(name)
-    return module
 
 
 def backend_name(setting):
@@ -65,23 +23,85 @@ def backend_name(setting):
     return found or ""
 
 
+class Argument:
+    """A parameter of a kernel, or a member of a struct: its name and its type as annotated."""
+
+    def __init__(self, label, type, kernel=None):
+        self.label, self.type, self._kernel = label, type, kernel
+
+    def _accesses(self):
+        if self._kernel is None or self._kernel.is_generic:
+            return False, False
+        index = [a.label for a in self._kernel.adj.args].index(self.label)
+        return self._kernel._access()[index]
+
+    @property
+    def is_read(self):
+        """Whether the kernel reads the array."""
+        return self._accesses()[0]
+
+    @property
+    def is_write(self):
+        """Whether the kernel writes the array."""
+        return self._accesses()[1]
+
+    def __repr__(self):
+        return f"{self.label}: {self.type!r}"
+
+
+def _annotations(function):
+    """The annotations of a function; those written as text are evaluated with its names."""
+    found = dict(getattr(function, "__annotations__", {}))
+    if any(isinstance(a, str) for a in found.values()):
+        names = {**function.__globals__, **captured(function)}
+        for name, annotation in found.items():
+            if isinstance(annotation, str):
+                try:
+                    found[name] = eval(annotation, names)
+                except Exception:  # lowering tells it, with its place
+                    continue
+    return found
+
+
+class Definition:
+    """What programs ask of a kernel's definition."""
+
+    def __init__(self, kernel):
+        annotations = _annotations(kernel.func)
+        names = list(inspect.signature(kernel.func).parameters)
+        self.args = [Argument(name, dtypes.canonical(annotations.get(name)), kernel) for name in names]
+        self.arg_types = {a.label: a.type for a in self.args}
+        self.fun_name, self.func = kernel.key, kernel.func
+
+    @property
+    def source(self):
+        return inspect.getsource(self.func)
+
+
 class Kernel(_core.Kernel):
     """A kernel: compiled when it is first launched."""
 
     _weft_kernel_ = True
 
-    def __init__(self, func, key=None, module=None, options=None):
-        key = key or func.__qualname__.replace("<locals>.", "").replace(".", "_")
+    def __init__(self, func, key=None, module=None, options=None, code_transformers=None, source=None):
+        if code_transformers:
+            raise NotImplementedError("code_transformers= is not available: there is no C++ text to transform")
+        key = key or modules.kernel_key(func)
+        if not key.isidentifier():
+            raise ValueError(f"a kernel's name must be an identifier, found {key!r}")
         super().__init__(key, func.__defaults__)
         functools.update_wrapper(self, func)
         self.func = func
         self.key = key
-        self.module = module or get_module(func.__module__)
+        self.module = module or modules.get_module(modules.name_of_module(func))
         self.options = dict(options or {})
+        self.instances = {}
+        self.hash = None
         self._lines = read_lines(func)
+        self._has_static = uses_static(func)
         # What wp.static(...) gives is what it gives now; other sources are read when they are first needed.
-        self._function = self._read() if uses_static(func) else None
-        self.module.kernels[key] = self
+        self._function = self._read() if self._has_static else None
+        self.module.register_kernel(self)
 
     def _option(self, name):
         """The kernel's own setting, else its module's, else the global one."""
@@ -114,19 +134,88 @@ class Kernel(_core.Kernel):
         self.source_milliseconds = (time.perf_counter() - start) * 1e3
         return function
 
+    # ---- what programs ask ----
+
     @property
     def is_generic(self):
-        return any(type is None for _, type, _ in self._signature())
+        return any(dtypes.is_generic(a.type) for a in self.adj.args)
+
+    @functools.cached_property
+    def adj(self):
+        """The definition: parameters and source."""
+        return Definition(self)
+
+    @property
+    def overloads(self):
+        """The instances of a generic kernel so far, by their types."""
+        return {", ".join(map(str, types)): types for types in self._instances()} if self.is_generic else {}
 
     @property
     def enable_backward(self):
         return bool(self._option("enable_backward"))
+
+    @property
+    def is_loaded(self):
+        return self._is_compiled()
+
+    def _identity(self):
+        """What tells this kernel from others of its module."""
+        options = {k: v for k, v in self.options.items() if v is not None}
+        return modules.digest(self.key, fingerprint(self.func), sorted(options.items()), sorted(self.overloads))
+
+    def get_mangled_name(self):
+        """A name that differs for kernels of equal key: the key and the beginning of the hash."""
+        if self.module.options["strip_hash"]:
+            return self.key
+        made = self.hash.hex() if self.hash is not None else self._identity()
+        return f"{self.key}_{made[:8]}"
 
     def __call__(self, *args, **kwargs):
         raise NotImplementedError(f"kernel '{self.key}' cannot be called: use wp.launch()")
 
     def __repr__(self):
         return f"<Kernel {self.key}>"
+
+
+class MapKernel(Kernel):
+    """A kernel that the core makes itself: `wp.map`, operators, calls at Python scope."""
+
+    is_generic = False
+
+    def __init__(self, name, defaults):
+        _core.Kernel.__init__(self, name, defaults)
+        self.key = self.__name__ = name
+        self.func = None
+        self.module = modules.get_module("warp.map")
+        self.options = {}
+        self.hash = None
+
+    @property
+    def _definition(self):
+        raise AttributeError("_definition")
+
+    def _identity(self):
+        return modules.digest(self.key, id(self))
+
+
+# name of a unique module -> its kernel
+_unique = {}
+
+
+def _make_unique(function, key, options, module_options):
+    """The kernel of a module of its own; equal definitions are one kernel."""
+    made = dict(modules.Module("").options)
+    made.update(module_options or {})
+    settings = [f"{k}={made[k]!r}" for k in sorted(made)] + [f"{k}={options[k]!r}" for k in sorted(options)]
+    key = key or modules.kernel_key(function)
+    identity = modules.digest(key, fingerprint(function), *settings)
+    name = f"{modules.name_of_module(function)}.{key}_{identity[:8]}"
+    found = _unique.get(name)
+    if found is None:
+        module = modules.get_module(name)
+        module.options.update(module_options or {})
+        found = _unique[name] = Kernel(function, key, module, options)
+    return found
 
 
 def kernel(
@@ -144,23 +233,60 @@ def kernel(
     grid_stride=None,
 ):
     """Makes a Python function a kernel. `launch_bounds` and the `cuda_` options have no effect on the CPU."""
+    options = {
+        "enable_backward": enable_backward,
+        "launch_bounds": launch_bounds,
+        "cuda_max_registers": cuda_max_registers,
+        "enable_cuda_smem_spilling": enable_cuda_smem_spilling,
+        "cluster_dim": cluster_dim,
+        "grid_stride": grid_stride,
+    }
+    _check_kernel_options(options, entry_point_abi)
+    if module_options is not None:
+        if module != "unique":
+            raise ValueError('module_options= needs module="unique": other modules are set by set_module_options()')
+        modules.check_options(module_options)
 
     def decorate(function):
-        owner = module
-        if owner == "unique":
-            owner = Module(f"{function.__module__}.{function.__qualname__}")
-        elif isinstance(owner, str):
-            owner = get_module(owner)
-        if module_options is not None:
-            if module != "unique":
-                raise ValueError('module_options= needs module="unique"')
-            unknown = set(module_options) - set(owner.options)
-            if unknown:
-                raise ValueError(f"unknown module options: {', '.join(sorted(unknown))}")
-            owner.options.update(module_options)
-        return Kernel(function, name, owner, {"enable_backward": enable_backward})
+        if module == "unique":
+            return _make_unique(function, name, options, module_options)
+        owner = modules.get_module(module) if isinstance(module, str) else module
+        return Kernel(function, name, owner, options)
 
     return decorate if f is None else decorate(f)
+
+
+def _check_kernel_options(options, entry_point_abi):
+    if entry_point_abi not in (None, "warp", "external_constant_params"):
+        raise ValueError(f"unknown entry_point_abi {entry_point_abi!r}")
+    if entry_point_abi == "external_constant_params":
+        if options["enable_backward"] is not False:
+            raise ValueError('entry_point_abi="external_constant_params" needs enable_backward=False')
+        raise NotImplementedError('entry_point_abi="external_constant_params" is of CUDA: it is not available yet')
+    bounds = options["launch_bounds"]
+    if bounds is not None:
+        numbers = bounds if isinstance(bounds, tuple) else (bounds,)
+        if not 1 <= len(numbers) <= 2:
+            raise ValueError(f"launch_bounds are one or two numbers, found {bounds!r}")
+        for number in numbers:
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise TypeError(f"launch_bounds are ints, found {number!r}")
+            if number < 0 or (number == 0 and number is numbers[0]):
+                raise ValueError(f"launch_bounds must be positive, found {number}")
+    registers = options["cuda_max_registers"]
+    if registers is not None:
+        if isinstance(registers, bool) or not isinstance(registers, int):
+            raise TypeError(f"cuda_max_registers is an int, found {registers!r}")
+        if registers <= 0:
+            raise ValueError(f"cuda_max_registers must be positive, found {registers}")
+        if bounds is not None:
+            raise ValueError("cuda_max_registers and launch_bounds exclude each other")
+    cluster = options["cluster_dim"]
+    if cluster is not None:
+        if isinstance(cluster, bool) or not isinstance(cluster, int):
+            raise TypeError(f"cluster_dim is an int, found {cluster!r}")
+        if not 1 <= cluster <= 16:
+            raise ValueError(f"cluster_dim is a number from 1 to 16, found {cluster}")
 
 
 def overload(kernel, arg_types=None):
@@ -172,58 +298,30 @@ def overload(kernel, arg_types=None):
             raise RuntimeError(f"'{function.__name__}' is no kernel that could have an instance")
         overload(target, [p.annotation for p in inspect.signature(function).parameters.values()])
         return target
+    if not isinstance(kernel, Kernel):
+        raise RuntimeError(f"wp.overload() takes a kernel, found {type(kernel).__name__}")
+    if not kernel.is_generic:
+        raise RuntimeError(f"Only generic kernels can be overloaded: '{kernel.key}' has no generic argument")
     signature = kernel._signature()
     if isinstance(arg_types, dict):
+        unknown = set(arg_types) - {name for name, _, _ in signature}
+        if unknown:
+            raise RuntimeError(f"kernel '{kernel.key}' has no argument '{min(unknown)}'")
         arg_types = [arg_types.get(name, type) for name, type, _ in signature]
-    types = [t if isinstance(t, _core.Type) else _concrete(t) for t in arg_types]
+    types = [_concrete(kernel, t) for t in arg_types]
     if len(types) != len(signature):
         raise RuntimeError(f"kernel '{kernel.key}' takes {len(signature)} arguments, {len(types)} types given")
     kernel._load(types=types, wait=False)
     return kernel
 
 
-def _concrete(annotation):
-    from warp import types
-
-    return _type_key(types.canonical(annotation))
-
-
-def _modules_of(module):
-    if module is None:
-        return list(_modules.values())
-    if isinstance(module, Module):
-        return [module]
-    name = module if isinstance(module, str) else module.__name__
-    return [get_module(name)]
-
-
-def load_module(module=None, device=None, block_dim=None, recursive=False):
-    """Compiles the kernels of a module (default: the caller's) before they are launched."""
-    if module is None:
-        module = sys._getframe(1).f_globals["__name__"]
-    name = module if isinstance(module, str) else getattr(module, "__name__", getattr(module, "name", None))
-    for each in [m for n, m in _modules.items() if n == name or (recursive and n.startswith(f"{name}."))]:
-        each.load(device)
-
-
-def force_load(device=None, modules=None, block_dim=None, max_workers=None):
-    """Compiles the kernels of all modules (or of those given)."""
-    for module in list(_modules.values()) if modules is None else modules:
-        for each in _modules_of(module):
-            each.load(device)
-
-
-def set_module_options(options, module=None):
-    if module is None:
-        module = sys._getframe(1).f_globals["__name__"]
-    _modules_of(module)[0].options.update(options)
-
-
-def get_module_options(module=None):
-    if module is None:
-        module = sys._getframe(1).f_globals["__name__"]
-    return _modules_of(module)[0].options
-
-
-def clear_kernel_cache():
-    _core.cache_clear()
+def _concrete(kernel, annotation):
+    """The core's type of an annotation, or of an argument."""
+    if isinstance(annotation, _core.Type):
+        return annotation
+    kind = _type_key(dtypes.canonical(annotation))
+    if not isinstance(kind, _core.Type):
+        kind = _core.type_of_argument(annotation)
+        if kind.kind == "void":
+            raise TypeError(f"kernel '{kernel.key}': {annotation!r} is no type that an argument could have")
+    return kind

@@ -2,6 +2,7 @@
 
 import ast
 import linecache
+import weakref
 
 from warp import _core
 from warp.errors import WarpSyntaxError
@@ -22,6 +23,9 @@ class _File:
 
 
 _files = {}
+# of functions, by code object: the file may have changed later
+_texts = weakref.WeakKeyDictionary()
+_lines = weakref.WeakKeyDictionary()
 
 
 def read_lines(function):
@@ -36,7 +40,20 @@ def read_lines(function):
             f"the source of '{function.__qualname__}' is not available ({code.co_filename}): kernels and functions "
             "must be defined in a file or a notebook's cell"
         )
+    _lines[code] = lines
     return lines
+
+
+def definition_text(function):
+    """The text of a function's definition, from its first decorator on, without its indentation."""
+    known = _texts.get(function.__code__)
+    if known is None:
+        try:
+            _, node = locate(function, _lines.get(function.__code__) or read_lines(function))
+        except WarpSyntaxError:
+            return repr(function.__code__.co_code)
+        known = _texts[function.__code__] = ast.unparse(node)
+    return known
 
 
 def uses_static(function):

@@ -1,10 +1,25 @@
 """`@wp.struct`: classes with typed members, laid out as kernels see them."""
 
+import ctypes
 import inspect
 
-from warp import _core, types
+from warp import _core, dtypes, modules, types
+from warp.annotations import is_annotation
+from warp.array_data import numpy_dtype_of
 from warp.arrays import array
+from warp.devices import get_device
 from warp.errors import WarpCodegenAttributeError
+from warp.kernels import Argument
+from warp.loggers import log_warning
+from warp.values import scalar_class_of
+
+
+def _is_array(member):
+    return getattr(member, "_weft_array_family_", None) is not None
+
+
+def _type_of_member(member):
+    return member._weft_type_ if _is_array(member) else types.type_of(member)
 
 
 class struct_base(_core.Value):
@@ -28,7 +43,7 @@ class struct_base(_core.Value):
             setattr(self, name, value)
 
     def _default(self, name, member):
-        if isinstance(member, array):
+        if _is_array(member):
             return None
         if issubclass(member, struct_base):
             value = member()
@@ -40,30 +55,87 @@ class struct_base(_core.Value):
         return types.builtins.bool(0) if member.__name__ == "bool" else (0.0 if "float" in member.__name__ else 0)
 
     def _store(self, name, value):
+        """Writes a member to memory."""
         member, index = self._fields[name]
-        if isinstance(member, array):
-            if value is not None:
-                if not isinstance(value, array):
-                    raise TypeError(f"member '{name}' takes an array, found {type(value).__name__}")
-                if value._element != types.type_of(member.dtype) or value.ndim != member._annotated_ndim:
-                    raise TypeError(f"member '{name}' takes {member!r}, found {value!r}")
-            self._set_array(index, value)
-        else:
+        if not _is_array(member):
             try:
                 self._set_part(index, value)
             except ValueError as error:
-                raise TypeError(f"member '{name}': {error}") from None
+                raise TypeError(f"Struct field '{name}': {error}") from None
+        elif member._weft_array_family_ == "array" or value is None:
+            self._set_array(index, value)
+        else:
+            self._set_part(index, value._packed())
+
+    def _check_array(self, name, member, value):
+        if value is None:
+            return
+        family = member._weft_array_family_
+        if getattr(value, "_weft_array_family_", None) != family or isinstance(value, type) or is_annotation(value):
+            kind = "a Warp array" if family == "array" else f"an {family}"
+            raise TypeError(f"Struct field '{name}' expects {kind}, got {type(value).__name__}")
+        if value._element != types.type_of(member.dtype):
+            raise TypeError(
+                f"Struct field '{name}' expects dtype {types.type_repr(member.dtype)}, "
+                f"got {types.type_repr(value.dtype)}"
+            )
+        if value.ndim != member.ndim:
+            raise TypeError(
+                f"Struct field '{name}' expects an array with {member.ndim} dimension(s), got {value.ndim} dimension(s)"
+            )
+
+    def _converted(self, name, member, value):
+        """A value as the member keeps it."""
+        if issubclass(member, struct_base):
+            if value is None:
+                return member()
+            if not isinstance(value, struct_base) or value._weft_type_ != member._weft_type_:
+                raise TypeError(f"Struct field '{name}' expects {member.__name__}, got {type(value).__name__}")
+            return value
+        if issubclass(member, types.value_base):
+            if value is None:
+                return member._of([0] * member._weft_type_.part_count)
+            scalar = scalar_class_of(value)
+            if scalar is not None:
+                return self._filled(name, member, value, scalar)
+            return value if isinstance(value, member) else member(value)
+        if value is None:
+            return self._default(name, member)
+        number = types.scalars.number(value)
+        is_float = "float" in member.__name__
+        if member.__name__ == "bool":
+            return types.builtins.bool(number)
+        if isinstance(number, str) or not hasattr(number, "__float__" if is_float else "__index__"):
+            if is_float:
+                raise TypeError(f"Struct field '{name}': must be real number, not {type(value).__name__}")
+            raise TypeError(
+                f"Struct field '{name}': '{type(value).__name__}' object cannot be interpreted as an integer"
+            )
+        return _core.round_number(member._weft_type_, number)
+
+    def _filled(self, name, member, value, scalar):
+        """A vector or the like from one number: only what older programs give, with a warning."""
+        if type(value).__module__ != "numpy" and not isinstance(value, bool) and scalar.__name__ != "bool":
+            raise TypeError(
+                f"Struct field '{name}' expects {member.__name__} but got a single value of type "
+                f"{type(value).__name__}. Construct the value explicitly, e.g.: {member.__name__}(...)"
+            )
+        log_warning(
+            f"Converting a value of type `{type(value).__name__}` to `{member.__name__}` for struct field '{name}' is "
+            f"deprecated: construct it explicitly, as {member.__name__}(...)",
+            category=DeprecationWarning,
+        )
+        return member._of([types.scalars.number(value)] * member._weft_type_.part_count)
 
     def __setattr__(self, name, value):
         if name not in self._fields:
-            raise WarpCodegenAttributeError(f"{type(self).__name__} has no member '{name}'")
-        self._store(name, value)
+            raise WarpCodegenAttributeError(f"Trying to set Warp struct attribute that does not exist {name}")
         member = self._fields[name][0]
-        if not isinstance(member, array) and not isinstance(value, member):
-            if issubclass(member, types.value_base):
-                value = member(*types._flatten([value]))
-            elif not issubclass(member, struct_base):
-                value = _core.round_number(member._weft_type_, value)
+        if _is_array(member):
+            self._check_array(name, member, value)
+        else:
+            value = self._converted(name, member, value)
+        self._store(name, value)
         self._members[name] = value
 
     def __getattr__(self, name):
@@ -82,68 +154,91 @@ class struct_base(_core.Value):
 
     def _weft_arrays(self):
         for value in self._members.values():
-            if isinstance(value, array):
+            if isinstance(value, _core.Array):
                 yield value
-            elif isinstance(value, struct_base):
+            elif hasattr(value, "_weft_arrays"):
                 yield from value._weft_arrays()
 
     def _gradient(self):
         """The same struct with the gradients of its arrays; the rest is zero."""
         result = type(self)()
         for name, value in self._members.items():
-            if isinstance(value, array):
+            if isinstance(value, _core.Array):
                 setattr(result, name, value.grad)
             elif isinstance(value, struct_base):
                 setattr(result, name, value._gradient())
+            elif hasattr(value, "_gradient"):
+                result._set_part(self._fields[name][1], value._gradient())
         return result
 
     def assign(self, value):
+        """Takes over all members of another instance."""
+        if not isinstance(value, struct_base) or value._weft_type_ != self._weft_type_:
+            raise RuntimeError(f"cannot assign {type(value).__name__} to struct {type(self).__name__}")
         for name in self._fields:
             setattr(self, name, getattr(value, name))
 
     def to(self, device):
+        """The same struct with its arrays on a device."""
         result = type(self)()
         for name, value in self._members.items():
             setattr(result, name, value.to(device) if hasattr(value, "to") else value)
         return result
 
+    def __copy__(self):
+        result = type(self)()
+        result.assign(self)
+        return result
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other):
+        return self is other
+
+    def __ctype__(self):
+        """The bytes that kernels get, as a ctypes structure; it keeps the instance alive."""
+        self._refresh()
+        made = type(self).ctype.from_buffer_copy(self._bytes())
+        made.owner = self
+        return made
+
     @classmethod
     def numpy_dtype(cls):
-        """The structured dtype of this layout; arrays are their descriptors' bytes."""
-        import numpy as np
-
+        """The structured dtype of this layout as NumPy's dictionary; arrays are their descriptors' bytes."""
         names, formats = [], []
         for name, (member, _) in cls._fields.items():
             names.append(name)
-            if isinstance(member, array):
-                formats.append((np.uint8, _core.Type.array(types.type_of(member.dtype), member._annotated_ndim).size))
+            if _is_array(member):
+                formats.append(f"{member._weft_type_.size}u1")
             elif issubclass(member, struct_base):
                 formats.append(member.numpy_dtype())
             else:
-                formats.append((types.numpy_name(types.scalar_of(member)), types.part_shape(member)))
-        return np.dtype(
-            {
-                "names": names,
-                "formats": formats,
-                "offsets": cls._weft_type_.offsets,
-                "itemsize": cls._weft_type_.size,
-            }
-        )
+                formats.append((numpy_dtype_of(member).str, types.part_shape(member)))
+        return {
+            "names": names,
+            "formats": formats,
+            "offsets": cls._weft_type_.offsets,
+            "itemsize": cls._weft_type_.size,
+        }
 
     def numpy_value(self):
+        """The members as NumPy takes them for an element of `numpy_dtype()`."""
         import numpy as np
 
         self._refresh()
-        return np.frombuffer(self._bytes(), dtype=self.numpy_dtype())[0].item()
+        return np.frombuffer(self._bytes(), dtype=np.dtype(self.numpy_dtype()))[0].item()
 
     @classmethod
     def from_ptr(cls, ptr):
-        """A copy of the value at an address; members that are arrays are left out."""
+        """A copy of the value at an address; arrays among the members share the memory that they had."""
+        if not ptr:
+            raise RuntimeError("NULL pointer exception: there is no value at address 0")
         value = cls()
         value._copy_from_address(ptr)
         for name, (member, index) in cls._fields.items():
-            if isinstance(member, array):
-                value._set_array(index, None)
+            if _is_array(member):
+                if member._weft_array_family_ == "array":
+                    value._members[name] = _array_at(member, ptr + cls._weft_type_.offsets[index])
             else:
                 inner = ptr + cls._weft_type_.offsets[index]
                 if issubclass(member, _core.Value):
@@ -155,10 +250,38 @@ class struct_base(_core.Value):
         return value
 
     def __repr__(self):
-        members = "".join(f"\t{name}={value},\n" for name, value in self._members.items())
-        return f"{type(self).__name__}(\n{members})"
+        lines = []
+        for name, value in self._members.items():
+            text = repr(value).replace("\n", "\n\t") if isinstance(value, struct_base) else repr(value)
+            lines.append(f"\t{name}={text},\n")
+        return f"{type(self).__name__}(\n{''.join(lines)})"
 
     __str__ = __repr__
+
+
+def _make_ctype(name, fields, type_):
+    """The ctypes structure of this layout."""
+    made, end = [], 0
+    for (member, (annotation, _)), offset in zip(fields.items(), type_.offsets, strict=True):
+        if offset > end:
+            made.append((f"_padding{end}", ctypes.c_uint8 * (offset - end)))
+        size = _type_of_member(annotation).size
+        made.append((member, ctypes.c_uint8 * size if _is_array(annotation) else types.type_ctype(annotation)))
+        end = offset + size
+    if type_.size > end:
+        made.append((f"_padding{end}", ctypes.c_uint8 * (type_.size - end)))
+    return type(name, (ctypes.Structure,), {"_pack_": 1, "_layout_": "ms", "_fields_": made})
+
+
+def _array_at(member, address):
+    """The array that a descriptor in memory speaks of; whoever made it keeps its memory."""
+    ndim = member.ndim
+    data, *numbers = (ctypes.c_int64 * (1 + 2 * ndim)).from_address(address)
+    if not data:
+        return None
+    made = array.__new__(array)
+    made._share(member.dtype, numbers[:ndim], numbers[ndim:], data, 0, get_device("cpu"), None)
+    return made
 
 
 def struct(cls=None, *, name=None):
@@ -167,17 +290,24 @@ def struct(cls=None, *, name=None):
         return lambda c: struct(c, name=name)
     fields, parts = {}, []
     for index, (member, annotation) in enumerate(inspect.get_annotations(cls, eval_str=True).items()):
-        if isinstance(annotation, array):
-            type_ = annotation._weft_type_
-        else:
-            annotation = types.canonical(annotation)
-            type_ = types.type_of(annotation)
+        annotation = dtypes.canonical(annotation)
+        if getattr(annotation, "_weft_array_family_", None) == "fixedarray":
+            raise TypeError(f"member '{member}': a fixed-size array cannot be a member of a struct")
+        try:
+            kind = _type_of_member(annotation)
+        except (TypeError, AttributeError):
+            raise TypeError(f"member '{member}' has no type that a struct can hold: {annotation!r}") from None
         fields[member] = (annotation, index)
-        parts.append((member, type_))
+        parts.append((member, kind))
     members = {n: v for n, v in vars(cls).items() if n not in ("__dict__", "__weakref__") and n not in fields}
     members["_fields"] = fields
     members["_weft_type_"] = _core.Type.struct(name or cls.__name__, parts, 0, False)
     result = type(cls.__name__, (struct_base,), members)
-    result.key = cls.__name__
-    types._classes[members["_weft_type_"]] = result
+    result.key = modules.full_name(cls)
+    result.cls = cls
+    result.vars = {n: Argument(n, annotation) for n, (annotation, _) in fields.items()}
+    result.ctype = _make_ctype(cls.__name__, fields, members["_weft_type_"])
+    result.module = modules.get_module(cls.__module__)
+    result.module.register_struct(result)
+    dtypes.CLASSES[members["_weft_type_"]] = result
     return result

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "bind/exports.h"
+#include "bind/graphs.h"
 #include "bind/values.h"
 #include "ir/layout.h"
 #include "runtime/array.h"
@@ -38,6 +39,11 @@ nb::tuple to_tuple(std::span<const int64_t> numbers) {
         PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
     }
     return nb::steal<nb::tuple>(tuple);
+}
+
+nb::object pointer(const Array& a) {
+    if (a.data() == nullptr) return nb::none();
+    return nb::int_(reinterpret_cast<uintptr_t>(a.data()));
 }
 
 Array borrowed(ir::Type element, const Extents& shape, const Extents& strides, uintptr_t address, int64_t bytes,
@@ -77,11 +83,23 @@ void export_arrays(nb::module_& m) {
         .def_prop_ro("_strides", [](const Array& a) { return to_tuple(a.strides()); })
         .def_prop_ro("ndim", &Array::ndim)
         .def_prop_ro("size", &Array::size)
+        // An address that leaves may be written through; inside the package `_pointer` is read.
         .def_prop_ro("ptr",
-                     [](const Array& a) -> nb::object {
-                         if (a.data() == nullptr) return nb::none();
-                         return nb::int_(reinterpret_cast<uintptr_t>(a.data()));
+                     [](const Array& a) {
+                         if (a.storage()) a.storage()->mark_exported();
+                         return pointer(a);
                      })
+        .def_prop_ro("_pointer", &pointer)
+        .def("_mark_exported",
+             [](const Array& a) {
+                 if (a.storage()) a.storage()->mark_exported();
+             })
+        .def("_before_write", &Array::before_write,
+             "To be called before the content changes otherwise than by the core.")
+        .def_prop_ro("_exported", [](const Array& a) { return a.storage() && a.storage()->exported(); })
+        .def(
+            "_content_hash", [](const Array& a) { return runtime::content_hash(a); },
+            nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("capacity", [](const Array& a) { return a.storage() ? a.storage()->bytes() : int64_t{0}; })
         .def_prop_ro("is_contiguous", &Array::is_contiguous)
         .def_prop_ro(
@@ -90,24 +108,16 @@ void export_arrays(nb::module_& m) {
         .def_prop_rw(
             "_grad", [](const Array& a) { return a.gradient(); },
             [](Array& a, std::shared_ptr<Array> grad) { a.set_gradient(std::move(grad)); }, nb::arg().none())
-        .def("_zero",
-             [](const Array& a) {
-                 const nb::gil_scoped_release release;
-                 runtime::fill_zero(a);
-             })
+        .def("_zero", [](const Array& a) { perform([a] { runtime::fill_zero(a); }); })
         .def("_fill",
              [](const Array& a, const ValueObject& value) {
                  if (static_cast<int64_t>(value.size()) != ir::size_of(a.element())) {
                      throw UserError(ErrorKind::Type, "the value has another type than the array's elements");
                  }
-                 const nb::gil_scoped_release release;
-                 runtime::fill(a, value.data());
+                 std::vector<std::byte> bytes(value.data(), value.data() + value.size());
+                 perform([a, bytes = std::move(bytes)] { runtime::fill(a, bytes.data()); });
              })
-        .def("_copy_from",
-             [](const Array& to, const Array& from) {
-                 const nb::gil_scoped_release release;
-                 runtime::copy(to, from);
-             })
+        .def("_copy_from", [](const Array& to, const Array& from) { perform([to, from] { runtime::copy(to, from); }); })
         .def("_read_element", [](const Array& a, int64_t offset, ValueObject& to) {
             std::memcpy(to.data(), a.data() + offset, to.size());
         });

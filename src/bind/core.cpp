@@ -1,5 +1,6 @@
 // The extension module warp._core: the C++ core as Python sees it.
 #include "bind/exports.h"
+#include "bind/inheritance.h"
 
 NB_MODULE(_core, m) {
     using namespace weft::bind;
@@ -10,9 +11,12 @@ NB_MODULE(_core, m) {
     export_values(m);
     export_devices(m);
     export_arrays(m);
+    allow_common_bases(m.attr("Array"));
     export_functions(m);
     export_builtins(m);
     export_kernels(m);
+    export_graphs(m);
+    export_algorithms(m);
     export_launch(m);
     export_runtime(m);
 }

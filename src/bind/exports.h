@@ -13,6 +13,8 @@ void export_arrays(nanobind::module_& m);
 void export_functions(nanobind::module_& m);
 void export_builtins(nanobind::module_& m);
 void export_kernels(nanobind::module_& m);
+void export_graphs(nanobind::module_& m);
+void export_algorithms(nanobind::module_& m);
 void export_launch(nanobind::module_& m);
 void export_runtime(nanobind::module_& m);
 

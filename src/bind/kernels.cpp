@@ -34,20 +34,23 @@ Code& code_of(runtime::Kernel& kernel, const std::vector<ir::Type>& types, bool 
     return adjoint ? instance.adjoint() : instance.forward();
 }
 
-using OperandDescription = std::tuple<ir::Type, int, std::vector<bool>>;
+// Type, dimensions, which of them have one element, whether it has indices.
+using OperandDescription = std::tuple<ir::Type, int, std::vector<bool>, bool>;
 
 // A kernel of class `cls` that applies `callee` (an object that a kernel could call) to operands by element, and the
 // types of its results.
 nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
                           const std::vector<OperandDescription>& descriptions, nb::handle cls,
-                          const std::string& backend) {
+                          const std::string& backend, const std::vector<bool>& out_indexed) {
     const frontend::Binding binding = read_binding(callee);
     std::vector<runtime::MapOperand> operands;
-    for (const auto& [type, dimensions, single] : descriptions) operands.push_back({type, dimensions, single});
+    for (const auto& [type, dimensions, single, indexed] : descriptions) {
+        operands.push_back({type, dimensions, single, indexed});
+    }
     runtime::MapKernel made;
     {
         const nb::gil_scoped_release release;
-        made = runtime::make_map_kernel(binding, name, operands, ndim);
+        made = runtime::make_map_kernel(binding, name, operands, ndim, out_indexed);
     }
     nb::object object = cls(name, nb::none());
     KernelObject& kernel = nb::cast<KernelObject&>(object);
@@ -116,6 +119,31 @@ void export_kernels(nb::module_& m) {
             nb::arg("checks") = false, nb::arg("verify_fp") = false, nb::arg("fast_math") = false,
             nb::arg("contract") = false, nb::arg("optimize") = 2, nb::arg("lanes") = 0, nb::arg("line_info") = false,
             nb::arg("backend") = "", "To be called by _definition(), before the kernel is made.")
+        .def(
+            "_forget",
+            [](KernelObject& self) {
+                for (auto& made : self.made) self.earlier.push_back(std::move(made));
+                self.made.clear();
+                self.kernel = nullptr;
+            },
+            "The source, and what it refers to, is looked at again when the kernel is next needed.")
+        .def("_is_compiled",
+             [](const KernelObject& self) {
+                 const KernelInstance* single = self.kernel == nullptr ? nullptr : self.kernel->single();
+                 return single != nullptr && single->is_compiled();
+             })
+        .def("_instances",
+             [](const KernelObject& self) {
+                 nb::list instances;
+                 if (self.kernel == nullptr) return instances;
+                 std::vector<std::vector<ir::Type>> types;
+                 {
+                     const nb::gil_scoped_release release;
+                     types = self.kernel->instance_types();
+                 }
+                 for (const auto& list : types) instances.append(nb::tuple(nb::cast(list)));
+                 return instances;
+             })
         .def_prop_ro("_name", [](const KernelObject& k) { return k.name; })
         .def_prop_ro("_enable_backward", [](const KernelObject& k) { return k.options.enable_backward; })
         .def("_signature",
@@ -188,7 +216,7 @@ void export_kernels(nb::module_& m) {
             nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
             "(read, written) for the arrays of each parameter.");
     m.def("make_map_kernel", &make_map_kernel, nb::arg("callee"), nb::arg("name"), nb::arg("ndim"), nb::arg("operands"),
-          nb::arg("cls"), nb::arg("backend") = "");
+          nb::arg("cls"), nb::arg("backend") = "", nb::arg("out_indexed") = std::vector<bool>());
     m.def("settings_changed", [] { ++settings_count(); }, "Kernels read their settings again.");
     m.def("dump_kinds", [](const std::string& name) {
         std::vector<std::string> kinds = {"source-ir", "ir"};

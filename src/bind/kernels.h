@@ -23,6 +23,8 @@ struct KernelObject {
     runtime::Kernel* kernel = nullptr;  // the one of `made` that belongs to the settings of now
     int settings = 0;                   // what settings_count() was then
     std::vector<std::unique_ptr<runtime::Kernel>> made;
+    // Those it had before it was looked at again: recorded launches and other threads may still run them.
+    std::vector<std::unique_ptr<runtime::Kernel>> earlier;
 };
 
 // The runtime's kernel of a _core.Kernel, read from its source if that has not been done; needs the GIL.

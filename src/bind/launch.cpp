@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "bind/errors.h"
 #include "bind/exports.h"
+#include "bind/graphs.h"
 #include "bind/kernels.h"
 #include "bind/pack.h"
 #include "bind/values.h"
@@ -32,6 +33,8 @@ constexpr int kMaxLaunchDims = 4;
 
 // The active tape, or null.
 PyObject* g_tape = nullptr;
+// Called before and after each launch (kernel, dim, arguments, device, adjoint, after), or null.
+PyObject* g_observer = nullptr;
 
 LaunchShape read_shape(PyObject* dim) {
     LaunchShape shape;
@@ -116,9 +119,9 @@ void complete(Arguments& arguments, const KernelObject& kernel, size_t wanted) {
         }
     }
     if (arguments.count() != wanted) {
-        throw UserError(ErrorKind::Launch, "kernel '" + kernel.name + "' takes " + std::to_string(wanted) +
-                                               (wanted == 1 ? " argument, " : " arguments, ") +
-                                               std::to_string(arguments.count()) + " given");
+        throw UserError(ErrorKind::Launch, "Error launching kernel '" + kernel.name + "', passed " +
+                                               std::to_string(arguments.count()) + " arguments but kernel requires " +
+                                               std::to_string(wanted));
     }
 }
 
@@ -134,10 +137,11 @@ KernelInstance& generic_instance(runtime::Kernel& kernel, const Arguments& argum
         }
         const ir::Type type = type_of_argument(arguments[i]);
         if (!type || !builtins::match(parameter.type, type, matches)) {
-            throw UserError(ErrorKind::Launch,
-                            "kernel '" + kernel.name() + "', argument '" + parameter.name + "': expected " +
-                                parameter.type.str() + ", found " +
-                                (type ? builtins::user_name(type) : std::string("'") + class_name(arguments[i]) + "'"));
+            throw UserError(ErrorKind::Launch, "Error launching kernel '" + kernel.name() + "': argument '" +
+                                                   parameter.name + "' expects " + parameter.type.str() +
+                                                   (type ? ", type mismatch: found " + builtins::user_name(type)
+                                                         : std::string(". Unable to infer its type, got '") +
+                                                               class_name(arguments[i]) + "'"));
         }
         types.push_back(type);
     }
@@ -160,7 +164,12 @@ KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments) {
     return kernel.instance({});
 }
 
-void run_without_gil(Code& code, const ArgumentBlock& block, const LaunchShape& shape) {
+void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, const LaunchShape& shape) {
+    if (runtime::Graph* graph = recording()) {
+        (void)runtime::item_count(code, shape);  // refuses what a launch would
+        graph->add_launch(code, block.data(), shape, block.written(), block.keep(kernel));
+        return;
+    }
     const nb::gil_scoped_release release;
     block.before_write();
     runtime::run(code, block.data(), shape);
@@ -172,7 +181,7 @@ void launch_forward(nb::handle kernel, Arguments& arguments, const LaunchShape& 
     ArgumentBlock block(instance.name(), code.block_bytes());
     const auto& parameters = code.parameters();
     for (size_t i = 0; i < parameters.size(); ++i) block.pack(arguments[i], parameters[i], device);
-    run_without_gil(code, block, shape);
+    run_or_record(kernel, code, block, shape);
 }
 
 // The arrays of a launch for its record; none when nothing has a gradient.
@@ -259,7 +268,7 @@ void launch_adjoint(nb::handle kernel, Arguments& arguments, PyObject* gradients
         parameter.name = "gradient of " + parameters[of].name;
         block.pack_gradient(gradient.ptr(), parameter, device);
     }
-    run_without_gil(*code, block, shape);
+    run_or_record(kernel, *code, block, shape);
 }
 
 // Runs a kernel of make_map_kernel() on plain values; returns its results.
@@ -281,7 +290,10 @@ nb::list call_kernel(nb::handle kernel, const nb::list& values, const std::vecto
         block.pack_pointer(value.data(), code.parameters()[arguments.count() + i]);
         out.append(nb::cast(std::move(value)));  // moved: the bytes stay where they are
     }
-    run_without_gil(code, block, LaunchShape());
+    {
+        const nb::gil_scoped_release release;
+        runtime::run(code, block.data(), LaunchShape());
+    }
     return out;
 }
 
@@ -356,11 +368,24 @@ bool read_values(Values& values, PyObject* const* args, Py_ssize_t count, PyObje
 
 bool truth(PyObject* value, bool otherwise) { return value == nullptr ? otherwise : PyObject_IsTrue(value) == 1; }
 
+nb::tuple dims_of(const LaunchShape& shape) {
+    nb::list dims;
+    for (int i = 0; i < shape.ndim; ++i) dims.append(shape.dims[i]);
+    return nb::tuple(dims);
+}
+
+void observe(nb::handle kernel, const LaunchShape& shape, const Arguments& arguments, runtime::Device& device,
+             bool adjoint, bool after) {
+    const nb::object observer = nb::borrow(g_observer);
+    observer(kernel, dims_of(shape), arguments.tuple(), nb::cast(&device, nb::rv_policy::reference), adjoint, after);
+}
+
 nb::object launch_with(const Values& values) {
     const nb::handle kernel(values[Kernel]);
     if (!nb::isinstance<KernelObject>(kernel)) {
         throw UserError(ErrorKind::Launch,
-                        std::string("only a function decorated with @wp.kernel can be launched, found '") +
+                        std::string("Error launching kernel, can only launch functions decorated with @wp.kernel: "
+                                    "found '") +
                             class_name(values[Kernel]) + "'");
     }
     const LaunchShape shape = read_shape(values[Dim]);
@@ -368,25 +393,25 @@ nb::object launch_with(const Values& values) {
     Arguments arguments(values[Inputs], values[Outputs]);
     if (truth(values[RecordCmd], false)) {
         const nb::object none = nb::none();
-        return nb::handle(hooks().record_command)(
-            kernel, nb::handle(values[Dim]), arguments.tuple(),
-            values[DeviceName] == nullptr ? none : nb::borrow(values[DeviceName]));
+        return nb::handle(hooks().record_command)(kernel, nb::handle(values[Dim]), arguments.tuple(),
+                                                  values[DeviceName] == nullptr ? none : nb::borrow(values[DeviceName]),
+                                                  Arguments(values[AdjInputs], values[AdjOutputs]).tuple(),
+                                                  truth(values[Adjoint], false));
     }
-    if (truth(values[Adjoint], false)) {
+    const bool adjoint = truth(values[Adjoint], false);
+    if (g_observer != nullptr) observe(kernel, shape, arguments, device, adjoint, false);
+    if (adjoint) {
         const nb::tuple gradients = Arguments(values[AdjInputs], values[AdjOutputs]).tuple();
         launch_adjoint(kernel, arguments, gradients.ptr(), shape, device, nullptr);
-        return nb::none();
-    }
-    if (g_tape == nullptr || !truth(values[RecordTape], true)) {
+    } else if (g_tape == nullptr || !truth(values[RecordTape], true)) {
         launch_forward(kernel, arguments, shape, device);
     } else {
         const std::shared_ptr<LaunchRecord> record = launch_recorded(kernel, arguments, shape, device);
         const nb::object tape = nb::borrow(g_tape);
-        nb::list dims;
-        for (int i = 0; i < shape.ndim; ++i) dims.append(shape.dims[i]);
-        tape.attr("_record_launch")(kernel, nb::tuple(dims), arguments.tuple(),
+        tape.attr("_record_launch")(kernel, dims_of(shape), arguments.tuple(),
                                     nb::cast(&device, nb::rv_policy::reference), nb::cast(record));
     }
+    if (g_observer != nullptr) observe(kernel, shape, arguments, device, adjoint, true);
     return nb::none();
 }
 
@@ -435,15 +460,29 @@ void export_launch(nb::module_& m) {
             g_tape = tape.is_none() ? nullptr : nb::object(tape).release().ptr();
         },
         nb::arg("tape").none(), "The tape that records launches from now on.");
+    m.def(
+        "set_launch_observer",
+        [](const nb::object& observer) {
+            Py_XDECREF(g_observer);
+            g_observer = observer.is_none() ? nullptr : nb::object(observer).release().ptr();
+        },
+        nb::arg("observer").none(), "What is called before and after each launch; None: nothing.");
+    m.def(
+        "matches",
+        [](const std::string& pattern, ir::Type type) {
+            builtins::Matches matches;
+            return static_cast<bool>(type) && builtins::match(builtins::parse_pattern(pattern), type, matches);
+        },
+        "Whether a type fits the text of a pattern.");
     m.def("get_tape", [] { return g_tape == nullptr ? nb::object(nb::none()) : nb::borrow(g_tape); });
     m.def(
         "type_of_argument", [](nb::handle argument) { return type_of_argument(argument.ptr()); },
         "The type that an argument has for a generic kernel.");
-    m.def("set_hooks",
-          [](const nb::object& convert_array, const nb::object& resolve_device, const nb::object& record_command) {
-              hooks() = {nb::object(convert_array).release().ptr(), nb::object(resolve_device).release().ptr(),
-                         nb::object(record_command).release().ptr()};
-          });
+    m.def("set_hooks", [](const nb::object& convert_array, const nb::object& resolve_device,
+                          const nb::object& record_command, const nb::object& convert_value) {
+        hooks() = {nb::object(convert_array).release().ptr(), nb::object(resolve_device).release().ptr(),
+                   nb::object(record_command).release().ptr(), nb::object(convert_value).release().ptr()};
+    });
 }
 
 }  // namespace weft::bind

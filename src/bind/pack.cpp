@@ -1,5 +1,7 @@
 #include "bind/pack.h"
 
+#include <nanobind/stl/string.h>
+
 #include <cstring>
 
 #include "base/error.h"
@@ -17,12 +19,20 @@ namespace {
 using runtime::Array;
 using runtime::Parameter;
 
-std::string article(ir::Type type) {
-    if (type.is(ir::TypeKind::Array)) {
-        return "an array of " + builtins::user_name(type.target()) + " with " + std::to_string(type.ndim()) +
-               (type.ndim() == 1 ? " dimension" : " dimensions");
-    }
-    return builtins::user_name(type);
+// As Python calls the type's class: names of float32 end with f.
+std::string class_of(ir::Type type) {
+    std::string name = builtins::user_name(type);
+    if (type.is_uniform() && type.element() == ir::Scalar::F32 && name.find('(') == std::string::npos) name += "f";
+    return name;
+}
+
+std::string described(ir::Type type) {
+    return "array(ndim=" + std::to_string(type.ndim()) + ", dtype=" + class_of(type.target()) + ")";
+}
+
+// A number for a vector or the like.
+bool is_plain_number(PyObject* object) {
+    return PyLong_Check(object) != 0 || PyFloat_Check(object) != 0 || PyNumber_Check(object) != 0;
 }
 
 }  // namespace
@@ -46,7 +56,11 @@ ir::Type type_of_argument(PyObject* argument) {
     if (const ValueObject* value = instance<ValueObject>(argument)) return value->type();
     const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(argument)));
     const nb::object found = nb::getattr(type, "_weft_type_", nb::none());
-    return nb::isinstance<ir::Type>(found) ? nb::cast<ir::Type>(found) : ir::Type();
+    if (nb::isinstance<ir::Type>(found)) return nb::cast<ir::Type>(found);
+    // Arrays with indices: each has the type of its own dtype and dimensions.
+    if (!nb::hasattr(type, "_weft_array_family_")) return {};
+    const nb::object own = nb::getattr(argument, "_weft_type_", nb::none());
+    return nb::isinstance<ir::Type>(own) ? nb::cast<ir::Type>(own) : ir::Type();
 }
 
 ArgumentBlock::ArgumentBlock(const std::string& kernel, int64_t bytes) : kernel_(kernel), data_(inline_) {
@@ -57,13 +71,31 @@ ArgumentBlock::ArgumentBlock(const std::string& kernel, int64_t bytes) : kernel_
 }
 
 void ArgumentBlock::refuse(PyObject* argument, const Parameter& parameter, const std::string& why) const {
-    std::string message =
-        "kernel '" + kernel_ + "', argument '" + parameter.name + "': expected " + article(parameter.type) + ", found ";
+    const ir::Type type = parameter.type;
+    std::string message = "Error launching kernel '" + kernel_ + "', argument '" + parameter.name + "' expects ";
     const Array* array = instance<Array>(argument);
-    if (array != nullptr && array->element()) {
-        message += article(ir::Type::array(array->element(), array->ndim()));
+    if (type.is(ir::TypeKind::Array) && array != nullptr && array->element()) {
+        if (array->element() != type.target()) {
+            message += "an array with dtype=" + class_of(type.target()) +
+                       " but passed array has dtype=" + class_of(array->element());
+        } else if (array->ndim() != type.ndim()) {
+            message += "an array with " + std::to_string(type.ndim()) + " dimension(s) but the passed array has " +
+                       std::to_string(array->ndim()) + " dimension(s)";
+        } else {
+            message += described(type);
+        }
+    } else if (type.is(ir::TypeKind::Array)) {
+        message += "an array of type " + described(type) + ", but passed value has type " + class_name(argument);
+    } else if (type.is(ir::TypeKind::Struct)) {
+        message += type.name() + " but got " + (argument == Py_None ? "None" : class_name(argument));
+    } else if (type.is_uniform() && argument != Py_None && is_plain_number(argument) && !PySequence_Check(argument)) {
+        message += class_of(type) + " but got a single value of type " + class_name(argument) +
+                   ". Construct the value explicitly, e.g.: " + class_of(type) + "(...)";
+    } else if (type.is_uniform()) {
+        message +=
+            class_of(type) + ". Failed to convert argument for param " + parameter.name + " to " + class_of(type);
     } else {
-        message += std::string("'") + class_name(argument) + "'";
+        message += class_of(type) + ": unable to pack a value of type " + class_name(argument);
     }
     if (!why.empty()) message += " (" + why + ")";
     throw UserError(ErrorKind::Launch, message);
@@ -77,7 +109,18 @@ void ArgumentBlock::pack(PyObject* argument, const Parameter& parameter, runtime
     const bool is_struct = parameter.type.is(ir::TypeKind::Struct);
     // Vectors that are members may have been changed in place.
     if (is_struct && nb::hasattr(argument, "_refresh")) nb::handle(argument).attr("_refresh")();
-    if (!pack_value(argument, parameter)) refuse(argument, parameter);
+    if (is_struct && nb::hasattr(argument, "_packed")) {
+        const nb::object packed = nb::handle(argument).attr("_packed")();
+        if (!pack_value(packed.ptr(), parameter)) refuse(argument, parameter);
+    } else if (!pack_value(argument, parameter)) {
+        nb::object converted;
+        if (parameter.type.is_uniform() && hooks().convert_value != nullptr) {
+            converted = nb::handle(hooks().convert_value)(nb::handle(argument), parameter.type, parameter.name);
+        }
+        if (!converted.is_valid() || converted.is_none() || !pack_value(converted.ptr(), parameter)) {
+            refuse(argument, parameter);
+        }
+    }
     if (is_struct && parameter.type.contains_array()) {
         for (const nb::handle member : nb::handle(argument).attr("_weft_arrays")()) {
             alive_.add(nb::borrow(member));
@@ -117,8 +160,8 @@ bool ArgumentBlock::pack_value(PyObject* argument, const Parameter& parameter) {
     try {
         return write_value(argument, parameter.type, data_ + parameter.offset);
     } catch (const UserError& error) {
-        throw UserError(ErrorKind::Launch,
-                        "kernel '" + kernel_ + "', argument '" + parameter.name + "': " + error.message());
+        throw UserError(ErrorKind::Launch, "Error launching kernel '" + kernel_ + "', argument '" + parameter.name +
+                                               "': " + error.message());
     }
 }
 
@@ -148,6 +191,23 @@ void ArgumentBlock::pack_pointer(std::byte* element, const Parameter& parameter)
 
 void ArgumentBlock::pack(const Array& array, const Parameter& parameter) {
     array.write_descriptor(data_ + parameter.offset);
+}
+
+std::vector<Array> ArgumentBlock::written() const {
+    std::vector<Array> arrays;
+    written_.each([&](const Array* array) { arrays.push_back(*array); });
+    return arrays;
+}
+
+std::shared_ptr<void> ArgumentBlock::keep(nb::handle kernel) const {
+    nb::list objects;
+    objects.append(kernel);
+    alive_.each([&](const nb::object& object) { objects.append(object); });
+    return {objects.release().ptr(), [](void* p) {
+                if (Py_IsInitialized() == 0) return;
+                const nb::gil_scoped_acquire gil;
+                Py_DECREF(static_cast<PyObject*>(p));
+            }};
 }
 
 void ArgumentBlock::before_write() const {

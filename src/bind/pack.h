@@ -19,7 +19,8 @@ namespace weft::bind {
 struct Hooks {
     PyObject* convert_array = nullptr;   // (object, element Type, ndim) -> Array, or None
     PyObject* resolve_device = nullptr;  // (device-like) -> Device
-    PyObject* record_command = nullptr;  // makes a Launch: (kernel, dim, arguments, device, block_dim)
+    PyObject* record_command = nullptr;  // makes a Launch: (kernel, dim, arguments, device, gradients, adjoint)
+    PyObject* convert_value = nullptr;   // (object, Type, parameter's name) -> what can be written as a value, or None
 };
 Hooks& hooks();
 
@@ -62,6 +63,9 @@ class ArgumentBlock {
     const std::byte* data() const { return data_; }
     // An array that is not a Python object.
     void pack(const runtime::Array& array, const runtime::Parameter& parameter);
+    // The arrays that the launch writes; and what must live for as long as the block is used, `kernel` included.
+    std::vector<runtime::Array> written() const;
+    std::shared_ptr<void> keep(nanobind::handle kernel) const;
     // To be called before a launch that may write.
     void before_write() const;
 

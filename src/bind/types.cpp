@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "bind/exports.h"
+#include "builtins/array_kinds.h"
 #include "builtins/pattern.h"
 #include "ir/layout.h"
 #include "ir/text.h"
@@ -61,6 +62,14 @@ void export_types(nb::module_& m) {
         .def_static("quat", [](ir::Type e) { return ir::Type::quat(scalar_of(e)); })
         .def_static("transform", [](ir::Type e) { return ir::Type::transform(scalar_of(e)); })
         .def_static("array", [](ir::Type e, int ndim) { return ir::Type::array(e, ndim); })
+        .def_static("array_of_kind",
+                    [](const std::string& word, ir::Type e, int ndim) {
+                        for (const auto kind : {builtins::ArrayKind::Indexed, builtins::ArrayKind::Fabric,
+                                                builtins::ArrayKind::IndexedFabric}) {
+                            if (builtins::array_word(kind) == word) return builtins::array_type(kind, e, ndim);
+                        }
+                        throw UserError(ErrorKind::Value, "there are no arrays of kind " + word);
+                    })
         .def_static("ref", [](ir::Type target) { return ir::Type::ref(target); })
         .def_static("tuple", [](const std::vector<ir::Type>& parts) { return ir::Type::tuple(parts); })
         .def_static("struct",
@@ -78,6 +87,7 @@ void export_types(nb::module_& m) {
         .def_prop_ro("ndim", [](ir::Type t) { return t.ndim(); })
         .def_prop_ro(
             "size", [](ir::Type t) { return ir::size_of(t); }, "Bytes of a value in memory.")
+        .def("part", [](ir::Type t, int index) { return t.part(index); })
         .def_prop_ro("part_count", [](ir::Type t) { return t.part_count(); })
         .def_prop_ro("rows", [](ir::Type t) { return t.rows(); })
         .def_prop_ro("columns", [](ir::Type t) { return t.columns(); })

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "builtins/array_kinds.h"
 
 namespace weft::builtins {
 namespace {
@@ -105,11 +106,15 @@ class PatternReader {
                                                           {"Float", Kind::Float},
                                                           {"Int", Kind::Int},
                                                           {"Callable", Kind::Function}};
-        static const std::map<std::string, std::pair<Kind, int>> generic = {{"Vector", {Kind::Vector, 1}},
-                                                                            {"Matrix", {Kind::Matrix, 2}},
-                                                                            {"Quaternion", {Kind::Quaternion, 0}},
-                                                                            {"Array", {Kind::Array, -1}},
-                                                                            {"Transformation", {Kind::Transform, 0}}};
+        static const std::map<std::string, std::pair<Kind, int>> generic = {
+            {"Vector", {Kind::Vector, 1}},
+            {"Matrix", {Kind::Matrix, 2}},
+            {"Quaternion", {Kind::Quaternion, 0}},
+            {"Array", {Kind::Array, -1}},
+            {"IndexedArray", {Kind::IndexedArray, -1}},
+            {"FabricArray", {Kind::FabricArray, -1}},
+            {"IndexedFabricArray", {Kind::IndexedFabricArray, -1}},
+            {"Transformation", {Kind::Transform, 0}}};
         if (const auto it = plain.find(name); it != plain.end()) return {it->second};
         if (name == "None") return {Type()};
         if (name == "tuple") {
@@ -144,6 +149,19 @@ class PatternReader {
     std::string_view text_;
     size_t at_ = 0;
 };
+
+ArrayKind kind_of(Kind kind) {
+    switch (kind) {
+        case Kind::IndexedArray:
+            return ArrayKind::Indexed;
+        case Kind::FabricArray:
+            return ArrayKind::Fabric;
+        case Kind::IndexedFabricArray:
+            return ArrayKind::IndexedFabric;
+        default:
+            return ArrayKind::Plain;
+    }
+}
 
 bool match_length(const TypePattern::Length& length, int number, Matches& matches) {
     if (length.number >= 0) return length.number == number;
@@ -198,6 +216,12 @@ std::string TypePattern::str() const {
             return generic("Transformation");
         case Kind::Array:
             return generic("Array");
+        case Kind::IndexedArray:
+            return generic("IndexedArray");
+        case Kind::FabricArray:
+            return generic("FabricArray");
+        case Kind::IndexedFabricArray:
+            return generic("IndexedFabricArray");
         case Kind::Function:
             return "Callable";
         case Kind::Tuple: {
@@ -232,8 +256,12 @@ bool match(const TypePattern& pattern, Type type, Matches& matches) {
         case Kind::Transform:
             return type.is(TypeKind::Transform) && element();
         case Kind::Array:
-            return type.is(TypeKind::Array) && match(pattern.parts[0], type.target(), matches) &&
-                   match_length(pattern.lengths[0], type.ndim(), matches);
+        case Kind::IndexedArray:
+        case Kind::FabricArray:
+        case Kind::IndexedFabricArray:
+            return is_array_like(type) && array_kind(type) == kind_of(pattern.kind) &&
+                   match(pattern.parts[0], array_element(type), matches) &&
+                   match_length(pattern.lengths[0], array_ndim(type), matches);
         case Kind::Tuple: {
             if (!type.is(TypeKind::Tuple)) return false;
             if (!pattern.lengths.empty()) {
@@ -280,7 +308,10 @@ Type substitute(const TypePattern& pattern, const Matches& matches) {
         case Kind::Transform:
             return Type::transform(element());
         case Kind::Array:
-            return Type::array(substitute(pattern.parts[0], matches), length(0));
+        case Kind::IndexedArray:
+        case Kind::FabricArray:
+        case Kind::IndexedFabricArray:
+            return array_type(kind_of(pattern.kind), substitute(pattern.parts[0], matches), length(0));
         case Kind::Tuple: {
             std::vector<Type> parts;
             for (const auto& part : pattern.parts) parts.push_back(substitute(part, matches));
@@ -317,6 +348,11 @@ std::string user_name(Type type) {
         case TypeKind::Transform:
             return "transform" + suffix(type.element());
         case TypeKind::Struct:
+            if (is_array_like(type)) {
+                const int ndim = array_ndim(type);
+                return array_word(array_kind(type)) + "(dtype=" + user_name(array_element(type)) +
+                       (ndim == 1 ? ")" : ", ndim=" + std::to_string(ndim) + ")");
+            }
             return type.name();
         case TypeKind::Tuple: {
             std::string text = "tuple[";

@@ -24,8 +24,11 @@ struct TypePattern {
         Quaternion,  // parts = {element}
         Transform,   // parts = {element}
         Array,       // parts = {element}, lengths = {ndim}
-        Tuple,       // parts: several results; with a length: any number of parts[0]
-        Function,    // a function passed by name
+        IndexedArray,
+        FabricArray,
+        IndexedFabricArray,
+        Tuple,     // parts: several results; with a length: any number of parts[0]
+        Function,  // a function passed by name
     };
     // A number, a variable (lower-case name), or either empty: any.
     struct Length {

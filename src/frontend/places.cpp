@@ -2,6 +2,7 @@
 // and their parts are addresses, so that a chain of subscripts and members reads or writes only what it names.
 #include <algorithm>
 
+#include "builtins/array_kinds.h"
 #include "builtins/pattern.h"
 #include "frontend/function_lowering.h"
 
@@ -197,6 +198,19 @@ FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
             p.type = chosen;
             return p;
         };
+        if (builtins::is_array_like(type) && !type.is(TypeKind::Array)) {
+            const int ndim = builtins::array_ndim(type);
+            if (name == "shape") return entity_place(ShapeEntity{materialize(read(p, e.span), e.span)});
+            if (name == "ndim") return entity_place(builder_.constant(ir::i32(), ndim));
+            if (name == "dtype") return entity_place(builtins::array_element(type));
+            if (name == "size") {
+                Value* array = materialize(read(p, e.span), e.span);
+                Value* size = array_extent(array, 0);
+                for (int i = 1; i < ndim; ++i) size = builder_.mul(size, array_extent(array, i));
+                return entity_place(size);
+            }
+            fail(ErrorKind::Name, e.span, user_name(type) + " has no attribute `" + name + "`");
+        }
         if (type.is(TypeKind::Struct)) {
             const int field = type.field_index(name);
             if (field >= 0) return part(field, 0, type.part(field));
@@ -297,7 +311,7 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
         return adjoint;
     }
     if (const auto* shape = p.root.as<ShapeEntity>()) {
-        const int ndim = shape->array->type.ndim();
+        const int ndim = builtins::array_ndim(shape->array->type);
         if (indices.size() != 1) fail(ErrorKind::Argument, e.span, "a shape takes one index");
         Value* which = index(*indices[0]);
         if (const auto known = ir::constant_integer(which)) {
@@ -307,13 +321,13 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
                      "the array has " + std::to_string(ndim) + " dimensions: there is no shape[" +
                          std::to_string(*known) + "]");
             }
-            return entity_place(builder_.shape(shape->array, static_cast<int>(dimension)));
+            return entity_place(array_extent(shape->array, static_cast<int>(dimension)));
         }
         which = wrapped_index(*indices[0], ndim);
         Value* size = builder_.constant(ir::i32(), 0);
         for (int i = ndim; i-- > 0;) {
             Value* here = builder_.compare(Opcode::Eq, which, builder_.constant(ir::i32(), i));
-            size = builder_.select(here, builder_.shape(shape->array, i), size);
+            size = builder_.select(here, array_extent(shape->array, i), size);
         }
         return entity_place(size);
     }
@@ -335,6 +349,7 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
         return p;
     }
     if (p.type.is(TypeKind::Array)) return array_element(materialize(read(p, e.span), e.span), indices, e);
+    if (builtins::is_array_like(p.type)) return array_like_element(materialize(read(p, e.span), e.span), indices, e);
     if (p.type.is_uniform()) {
         enter(p, part_step(p.type, indices, e));
         return p;

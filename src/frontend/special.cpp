@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "builtins/array_kinds.h"
 #include "builtins/pattern.h"
 #include "frontend/function_lowering.h"
 
@@ -275,10 +276,10 @@ Entity FunctionLowering::special_len(const Expr& e, std::vector<Argument> a) {
     if (a.size() != 1) fail(ErrorKind::Argument, e.span, "len takes one value");
     if (const auto* tuple = a[0].entity.as<TupleEntity>()) return IntNumber{false, tuple->parts.size()};
     if (const auto* shape = a[0].entity.as<ShapeEntity>())
-        return IntNumber{false, static_cast<uint64_t>(shape->array->type.ndim())};
+        return IntNumber{false, static_cast<uint64_t>(builtins::array_ndim(shape->array->type))};
     const auto* named = a[0].entity.as<Type>();
     const Type type = named ? *named : a[0].entity.type();
-    if (type.is(TypeKind::Array)) return builder_.shape(a[0].entity.value(), 0);
+    if (builtins::is_array_like(type)) return array_extent(a[0].entity.value(), 0);
     if (type.is(TypeKind::Mat)) return IntNumber{false, static_cast<uint64_t>(type.rows())};
     if (type.is_uniform() || type.is(TypeKind::Tuple))
         return IntNumber{false, static_cast<uint64_t>(type.part_count())};
@@ -411,14 +412,15 @@ Entity FunctionLowering::special_atomic(const Expr& e, std::vector<Argument> a) 
     if (!kinds.contains(name)) fail(ErrorKind::Unsupported, e.span, "atomics are called by their own name only");
     const ir::AtomicKind kind = kinds.at(name);
     const Type array = a.empty() ? Type() : a[0].entity.type();
-    if (!array.is(TypeKind::Array)) {
+    if (!builtins::is_array_like(array)) {
         fail(ErrorKind::Type, e.span,
              "atomic_" + name + " needs an array first" + (a.empty() ? "" : ", found " + a[0].entity.describe()));
     }
-    if (static_cast<int>(a.size()) != array.ndim() + 2) {
+    const int ndim = builtins::array_ndim(array);
+    if (static_cast<int>(a.size()) != ndim + 2) {
         fail(ErrorKind::Argument, e.span,
-             "atomic_" + name + " on " + user_name(array) + " takes the array, " + std::to_string(array.ndim()) +
-                 (array.ndim() == 1 ? " index" : " indices") + " and a value, found " + std::to_string(a.size()) +
+             "atomic_" + name + " on " + user_name(array) + " takes the array, " + std::to_string(ndim) +
+                 (ndim == 1 ? " index" : " indices") + " and a value, found " + std::to_string(a.size()) +
                  " arguments");
     }
     std::vector<Value*> indices;
@@ -430,7 +432,7 @@ Entity FunctionLowering::special_atomic(const Expr& e, std::vector<Argument> a) 
         if (!nullable_.contains(a[0].entity.value())) check_index(a[0].entity.value(), v, i - 1, a[i].span);
     }
     Value* v = materialize(a.back().entity, a.back().span);
-    const Type element = array.target();
+    const Type element = builtins::array_element(array);
     if (v->type != element) {
         fail(ErrorKind::Type, a.back().span,
              "atomic_" + name + " on elements of type " + user_name(element) + " needs that type, found " +
@@ -442,7 +444,7 @@ Entity FunctionLowering::special_atomic(const Expr& e, std::vector<Argument> a) 
         fail(ErrorKind::Type, e.span, "atomic_" + name + " has no meaning for elements of type " + user_name(element));
     }
     const auto apply = [&]() -> std::vector<Value*> {
-        return {builder_.atomic(kind, builder_.at(a[0].entity.value(), indices), v)};
+        return {builder_.atomic(kind, element_address(a[0].entity.value(), indices), v)};
     };
     if (!nullable_.contains(a[0].entity.value())) return apply()[0];
     return branch(builder_.is_valid(a[0].entity.value()), apply,

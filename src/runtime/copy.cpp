@@ -1,5 +1,6 @@
 #include "runtime/copy.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -82,6 +83,48 @@ void copy_dimensions(std::byte* to, const std::byte* from, std::span<const Dimen
     }
 }
 
+// Mixes 64-bit words by 128-bit products, four chains side by side.
+class Hasher {
+  public:
+    void add(const std::byte* bytes, size_t count) {
+        total_ += count;
+        while (count >= 32) {
+            for (size_t i = 0; i < 4; ++i) chains_[i] = mix(chains_[i] ^ word(bytes + 8 * i), kSteps[i]);
+            bytes += 32;
+            count -= 32;
+        }
+        while (count > 0) {
+            const size_t part = std::min<size_t>(count, 8);
+            uint64_t last = 0;
+            std::memcpy(&last, bytes, part);
+            chains_[turn_++ % 4] ^= mix(last ^ kSteps[0], kSteps[1] ^ total_);
+            chains_[0] = mix(chains_[0], kSteps[2]);
+            bytes += part;
+            count -= part;
+        }
+    }
+    uint64_t finish() const {
+        return mix(chains_[0] ^ mix(chains_[1], kSteps[0]), chains_[2] ^ mix(chains_[3], kSteps[1]) ^ total_);
+    }
+
+  private:
+    static uint64_t word(const std::byte* bytes) {
+        uint64_t value = 0;
+        std::memcpy(&value, bytes, sizeof(value));
+        return value;
+    }
+    static uint64_t mix(uint64_t a, uint64_t b) {
+        __extension__ using Wide = unsigned __int128;
+        const Wide product = static_cast<Wide>(a | 1) * (b | 1);
+        return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ a;
+    }
+    static constexpr uint64_t kSteps[4] = {0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9,
+                                           0x27d4eb2f165667c5};
+    uint64_t chains_[4] = {kSteps[3], kSteps[2], kSteps[1], kSteps[0]};
+    uint64_t turn_ = 0;
+    uint64_t total_ = 0;
+};
+
 bool overlap(const Array& a, const Array& b) {
     const auto [a_begin, a_end] = a.extent();
     const auto [b_begin, b_end] = b.extent();
@@ -104,6 +147,23 @@ void copy(const Array& to, const Array& from) {
     } else {
         copy_dimensions(to.data(), from.data(), collapse(to.shape(), to.strides(), from.strides()), size);
     }
+}
+
+uint64_t content_hash(const Array& array) {
+    Hasher hasher;
+    if (array.size() > 0) {
+        // The bytes are taken as they lie in a contiguous copy: in blocks of the same size whatever the strides.
+        const int64_t size = ir::size_of(array.element());
+        if (array.is_contiguous()) {
+            hasher.add(array.data(), static_cast<size_t>(array.size() * size));
+        } else {
+            const Array aside(array.element(), array.shape(), array.device(), false);
+            copy_dimensions(aside.data(), array.data(), collapse(array.shape(), aside.strides(), array.strides()),
+                            size);
+            hasher.add(aside.data(), static_cast<size_t>(array.size() * size));
+        }
+    }
+    return hasher.finish();
 }
 
 void fill(const Array& to, const std::byte* value) {

@@ -1,7 +1,8 @@
-// Copies between strided arrays of any rank, and fills.
+// Copies between strided arrays of any rank, fills, and hashes of content.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "runtime/array.h"
 
@@ -9,6 +10,8 @@ namespace weft::runtime {
 
 // Element by element; shapes and element sizes are equal. Right for overlapping arrays too.
 void copy(const Array& to, const Array& from);
+// A hash of the elements' bytes, in order: equal content gives equal hashes whatever the strides.
+uint64_t content_hash(const Array& array);
 // Every element becomes the size_of(element) bytes at `value`.
 void fill(const Array& to, const std::byte* value);
 void fill_zero(const Array& to);

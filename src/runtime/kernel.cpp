@@ -97,6 +97,11 @@ bool Kernel::is_generic() {
     return generic_;
 }
 
+std::vector<std::vector<ir::Type>> Kernel::instance_types() {
+    const std::lock_guard lock(mutex_);
+    return instance_types_;
+}
+
 KernelInstance& Kernel::instance(std::span<const ir::Type> types) {
     const std::lock_guard lock(mutex_);
     const bool generic = is_generic();
@@ -121,7 +126,11 @@ KernelInstance& Kernel::instance(std::span<const ir::Type> types) {
         opt::dead_code(*module);
         const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
         slot = std::make_unique<KernelInstance>(name_, std::move(module), options_, elapsed.count());
-        if (!generic) single_.store(slot.get(), std::memory_order_release);
+        if (generic) {
+            instance_types_.emplace_back(types.begin(), types.end());
+        } else {
+            single_.store(slot.get(), std::memory_order_release);
+        }
     }
     return *slot;
 }

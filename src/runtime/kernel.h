@@ -62,8 +62,6 @@ class Code {
 
     // Nanoseconds an item, measured by launches (without locks, where there are shared atomics); 0 while unknown.
     std::atomic<float> item_cost{0};
-    // The same for launches of kernels with shared atomics on all threads together: wall time, locks included.
-    std::atomic<float> together_cost{0};
 
   private:
     std::shared_ptr<const ir::Module> module_;
@@ -98,6 +96,7 @@ class KernelInstance {
     bool may_overwrite_own_inputs() const { return may_overwrite_own_inputs_; }
     double lower_milliseconds() const { return lower_milliseconds_; }
     const ir::Module& module() const { return *module_; }
+    bool is_compiled() const { return forward_->loaded()->ready(); }
 
   private:
     std::string name_;
@@ -129,6 +128,8 @@ class Kernel {
     // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not
     // to be called with the GIL held.
     KernelInstance& instance(std::span<const ir::Type> types);
+    // The argument types of the instances made so far, in order of making: of a generic kernel.
+    std::vector<std::vector<ir::Type>> instance_types();
 
   private:
     std::string name_;
@@ -139,6 +140,7 @@ class Kernel {
     std::atomic<bool> has_signature_{false};
     bool generic_ = false;
     std::map<std::vector<const void*>, std::unique_ptr<KernelInstance>> instances_;
+    std::vector<std::vector<ir::Type>> instance_types_;
     std::atomic<KernelInstance*> single_{nullptr};
 };
 

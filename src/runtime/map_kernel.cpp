@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "builtins/array_kinds.h"
 #include "frontend/lower.h"
 
 namespace weft::runtime {
@@ -107,9 +108,14 @@ ExprPtr element_of(const std::string& array, const MapOperand& operand, int ndim
     return expr(ExprKind::Subscript, "", std::move(children));
 }
 
+ir::Type array_type(ir::Type element, int ndim, bool indexed) {
+    return builtins::array_type(indexed ? builtins::ArrayKind::Indexed : builtins::ArrayKind::Plain, element, ndim);
+}
+
 std::shared_ptr<const FunctionSource> kernel(const std::shared_ptr<const FunctionSource>& function,
                                              const std::string& kernel_name, std::span<const MapOperand> operands,
-                                             int ndim, const std::vector<ir::Type>& results) {
+                                             int ndim, const std::vector<ir::Type>& results,
+                                             const std::vector<bool>& out_indexed) {
     Draft draft(kernel_name);
     auto overloads = std::make_shared<OverloadSet>();
     overloads->name = function->name;
@@ -123,7 +129,8 @@ std::shared_ptr<const FunctionSource> kernel(const std::shared_ptr<const Functio
     for (size_t i = 0; i < operands.size(); ++i) {
         const std::string parameter = "a" + std::to_string(i);
         const MapOperand& operand = operands[i];
-        draft.parameter(parameter, operand.ndim == 0 ? operand.type : ir::Type::array(operand.type, operand.ndim));
+        draft.parameter(parameter,
+                        operand.ndim == 0 ? operand.type : array_type(operand.type, operand.ndim, operand.indexed));
         arguments.push_back(operand.ndim == 0 ? name(parameter) : element_of(parameter, operand, ndim));
     }
     ExprPtr value = expr(ExprKind::Call, "", std::move(arguments));
@@ -137,10 +144,10 @@ std::shared_ptr<const FunctionSource> kernel(const std::shared_ptr<const Functio
     draft.tree->body.push_back(assign(target_of("r", results.size()), std::move(value)));
     for (size_t i = 0; i < results.size(); ++i) {
         const std::string out = "out" + std::to_string(i);
-        draft.parameter(out, ir::Type::array(results[i], std::max(ndim, 1)));
+        draft.parameter(out, array_type(results[i], std::max(ndim, 1), i < out_indexed.size() && out_indexed[i]));
         ExprPtr place;
         if (ndim > 0) {
-            const MapOperand whole{results[i], ndim, std::vector<bool>(static_cast<size_t>(ndim))};
+            const MapOperand whole{results[i], ndim, std::vector<bool>(static_cast<size_t>(ndim)), false};
             place = element_of(out, whole, ndim);
         } else {
             std::vector<ExprPtr> children;
@@ -158,7 +165,7 @@ std::vector<ir::Type> result_types(const std::shared_ptr<const FunctionSource>& 
                                    std::span<const MapOperand> operands, int ndim) {
     LoweringOptions options;
     options.kernel_name = "types";
-    const auto module = lower_kernel(*kernel(function, "types", operands, ndim, {}), {}, options);
+    const auto module = lower_kernel(*kernel(function, "types", operands, ndim, {}, {}), {}, options);
     for (const auto& made : module->functions) {
         if (made->kind == ir::FunctionKind::Function && made->name.starts_with(function->name)) return made->results;
     }
@@ -168,7 +175,7 @@ std::vector<ir::Type> result_types(const std::shared_ptr<const FunctionSource>& 
 }  // namespace
 
 MapKernel make_map_kernel(const Binding& callee, const std::string& function_name, std::span<const MapOperand> operands,
-                          int ndim) {
+                          int ndim, const std::vector<bool>& out_indexed) {
     const std::string inner = function_name + "_element";
     auto function = wrapper(callee, inner, operands, true);
     std::vector<ir::Type> results = result_types(function, operands, ndim);
@@ -177,7 +184,7 @@ MapKernel make_map_kernel(const Binding& callee, const std::string& function_nam
         for (int i = 0; i < results[0].part_count(); ++i) parts.push_back(results[0].part(i));
         results = std::move(parts);
     }
-    return {kernel(function, function_name, operands, ndim, results), results};
+    return {kernel(function, function_name, operands, ndim, results, out_indexed), results};
 }
 
 }  // namespace weft::runtime

@@ -16,6 +16,7 @@ struct MapOperand {
     ir::Type type;             // of an element, or of the value itself
     int ndim = 0;              // 0: a plain value
     std::vector<bool> single;  // for each dimension: it has one element, which all items use
+    bool indexed = false;      // an array seen through indices
 };
 
 struct MapKernel {
@@ -24,8 +25,9 @@ struct MapKernel {
     std::vector<ir::Type> results;
 };
 
-// `name` is what messages call it. Throws UserError where the callee does not take these types.
+// `name` is what messages call it; `out_indexed`: which results go to arrays with indices (empty: none). Throws
+// UserError where the callee does not take these types.
 MapKernel make_map_kernel(const frontend::Binding& callee, const std::string& name,
-                          std::span<const MapOperand> operands, int ndim);
+                          std::span<const MapOperand> operands, int ndim, const std::vector<bool>& out_indexed = {});
 
 }  // namespace weft::runtime

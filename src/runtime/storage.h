@@ -35,6 +35,11 @@ class Storage {
     std::byte* data() const { return data_; }
     int64_t bytes() const { return bytes_; }
 
+    // A view that others may write through has left (NumPy, DLPack, an address): from now on writes may go unseen, and
+    // who depends on the content compares it.
+    void mark_exported() { exported_.store(true, std::memory_order_relaxed); }
+    bool exported() const { return exported_.load(std::memory_order_relaxed); }
+
     // Tells `watcher` before bytes [begin, end) are overwritten for the first time from now on; forgotten when it dies.
     void watch(const std::byte* begin, const std::byte* end, std::weak_ptr<WriteWatcher> watcher, int tag);
     // To be called before bytes [begin, end) are written.
@@ -58,6 +63,7 @@ class Storage {
     std::shared_ptr<void> owner_;
     bool owned_;
     std::atomic<bool> watched_{false};
+    std::atomic<bool> exported_{false};
     std::mutex mutex_;
     std::vector<Watch> watches_;
     size_t purge_at_ = 64;  // watches of the dead are looked for when there are so many

@@ -75,9 +75,10 @@ def test_functions_run_as_python_at_python_scope():
     def double(x: float):
         return 2.0 * x
 
-    assert double(2.5) == 5.0
-    with pytest.raises(RuntimeError, match="several definitions"):
-        twice(1.0)
+    assert double(2.5) == 5.0 and double(x=2.5) == 5.0
+    assert twice(1.0) == 2.0 and twice(3) == 6
+    with pytest.raises(RuntimeError, match="no overload found"):
+        double(1)
 
 
 def test_native_functions_are_refused_where_they_are_launched():

@@ -126,8 +126,8 @@ def test_forms_of_the_call():
 @pytest.mark.parametrize(
     "call, error, match",
     [
-        (lambda o: wp.launch(scaled, dim=1, inputs=[1.0]), RuntimeError, "takes 2 arguments, 1 given"),
-        (lambda o: wp.launch(scaled, dim=1, inputs=[1.0, o, 3]), RuntimeError, "takes 2 arguments, 3 given"),
+        (lambda o: wp.launch(scaled, dim=1, inputs=[1.0]), RuntimeError, "passed 1 arguments but kernel requires 2"),
+        (lambda o: wp.launch(scaled, dim=1, inputs=[1.0, o, 3]), RuntimeError, "passed 3 arguments but kernel"),
         (lambda o: wp.launch(scaled, dim=1, inputs={"a": 1.0, "o": o}), RuntimeError, "position"),
         (lambda o: wp.launch(scaled, dim=1, a=1.0), TypeError, "unexpected keyword argument 'a'"),
         (lambda o: wp.launch(scaled, inputs=[1.0, o]), TypeError, "dim"),
@@ -240,7 +240,7 @@ def test_vectors(value):
 
 
 @pytest.mark.parametrize(
-    "value", [wp.vec2(1.0, 2.0), (1.0, 2.0), 2.0, None, wp.quat(1.0, 2.0, 3.0, 4.0), np.zeros((3, 1)), "abc"], ids=str
+    "value", [wp.vec2(1.0, 2.0), (1.0, 2.0), 2.0, None, wp.quat(1.0, 2.0, 3.0, 4.0), np.zeros((2, 1)), "abc"], ids=str
 )
 def test_vectors_that_do_not_fit(value):
     with pytest.raises(RuntimeError, match="argument 'a'"):
@@ -300,7 +300,7 @@ def test_arrays(make, wanted):
 )
 def test_arrays_that_do_not_fit(make):
     o = wp.zeros(2, dtype=float)
-    with pytest.raises(RuntimeError, match="argument 'a': expected an array of float32 with 1 dimension, found"):
+    with pytest.raises(RuntimeError, match="kernel 'first', argument 'a' expects an array"):
         wp.launch(first, dim=1, inputs=[make(), o])
     assert o.numpy().tolist() == [0.0, 0.0]
 

@@ -1,0 +1,223 @@
+"""Memory: kinds, allocators, and the record of who allocated how much (`wp.ScopedMemoryTracker`).
+
+Only memory that programs ask for through arrays is recorded; recording costs nothing while no tracker is active.
+"""
+
+import enum
+import sys
+import threading
+import typing
+import weakref
+
+from warp import arrays, config
+from warp.devices import get_device
+from warp.types import type_repr
+
+
+class MemoryKind(enum.IntEnum):
+    UNKNOWN = 0
+    HOST = 1
+    PINNED = 2
+    CUDA_DEVICE = 3
+    CUDA_MEMPOOL = 4
+    CUDA_MANAGED = 5
+
+
+arrays.array.memory_kind = property(lambda self: MemoryKind.HOST if self._has_memory else MemoryKind.UNKNOWN)
+
+
+# ---- allocators ----
+
+
+@typing.runtime_checkable
+class Allocator(typing.Protocol):
+    """What a custom allocator must have."""
+
+    def allocate(self, size_in_bytes: int) -> int: ...
+
+    def deallocate(self, ptr: int, size_in_bytes: int) -> None: ...
+
+
+def get_device_allocator(device):
+    return get_device(device).get_allocator()
+
+
+def set_device_allocator(device, allocator):
+    """Sets the allocator of a CUDA device."""
+    if get_device(device).is_cpu:
+        raise RuntimeError("Custom allocators are only supported on CUDA devices")
+
+
+def set_cuda_allocator(allocator):
+    """Sets the allocator of all CUDA devices."""
+    raise RuntimeError("set_cuda_allocator: no CUDA devices available")
+
+
+class ScopedAllocator:
+    """Sets a device's allocator inside a `with` block."""
+
+    def __init__(self, device, allocator):
+        set_device_allocator(device, allocator)
+
+
+class CudaManagedAllocator:
+    """Allocates memory that CUDA devices and the host share."""
+
+    def allocate(self, size_in_bytes):
+        raise RuntimeError("managed memory needs a CUDA device")
+
+    def deallocate(self, ptr, size_in_bytes):
+        raise RuntimeError("managed memory needs a CUDA device")
+
+
+class AllocatorRmm:
+    """Allocates through the package `rmm`."""
+
+    def __init__(self):
+        try:
+            import rmm  # noqa: F401
+        except ImportError as error:
+            raise ImportError(
+                "Failed to import 'rmm'. Ensure it is installed and compatible with your CUDA version."
+            ) from error
+        raise RuntimeError("rmm allocates for CUDA devices: there is none")
+
+
+# ---- tracking ----
+
+
+class _Record:
+    def __init__(self, label, bytes, scope, device):
+        self.label, self.bytes, self.scope, self.device, self.live = label, bytes, scope, device, True
+
+
+class _Tracker:
+    """All allocations while any tracker is active."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.active = 0
+        self.scopes = threading.local()
+        self.clear()
+
+    def clear(self):
+        with self.lock:
+            self.records = []
+            self.count = self.total = self.current = self.peak = 0
+
+    def stack(self):
+        if not hasattr(self.scopes, "names"):
+            self.scopes.names = []
+        return self.scopes.names
+
+    def allocated(self, a):
+        if not self.active:
+            return
+        bytes = a.capacity
+        shape = ", ".join(map(str, a.shape))
+        record = _Record(f"array[{type_repr(a.dtype)}, {shape}]", bytes, "/".join(self.stack()) or "root", a.device)
+        with self.lock:
+            self.records.append(record)
+            self.count += 1
+            self.total += bytes
+            self.current += bytes
+            self.peak = max(self.peak, self.current)
+        weakref.finalize(a, self.freed, record, self.records)
+
+    def freed(self, record, records):
+        with self.lock:
+            if records is self.records and record.live:
+                record.live = False
+                self.current -= record.bytes
+
+    def report(self, sort="size", max_items=10):
+        with self.lock:
+            live = [r for r in self.records if r.live]
+            lines = [
+                "Allocation Tracking Report",
+                f"Total allocations: {self.count} ({self.total} bytes)",
+                f"Live allocations: {len(live)} ({self.current} bytes)",
+                f"Peak: {self.peak} bytes",
+            ]
+            groups = {}
+            for r in live:
+                key = (r.scope, r.label, str(r.device))
+                count, bytes = groups.get(key, (0, 0))
+                groups[key] = count + 1, bytes + r.bytes
+        order = {"size": lambda g: -g[1][1], "count": lambda g: -g[1][0], "name": lambda g: g[0]}
+        if sort not in order:
+            raise ValueError(f"sort is one of {', '.join(order)}, found {sort!r}")
+        for (scope, label, device), (count, bytes) in sorted(groups.items(), key=order[sort])[: max_items or None]:
+            lines.append(f"  {scope}: {label} on {device}: {count} x, {bytes} bytes")
+        return "\n".join(lines) + "\n"
+
+
+_tracker = _Tracker()
+
+
+def _tracked(allocate):
+    def tracked(self, *args, **kwargs):
+        allocate(self, *args, **kwargs)
+        if _tracker.active:
+            _tracker.allocated(self)
+
+    return tracked
+
+
+def _activate(delta):
+    """Arrays report while any tracker is active; else they know nothing of it."""
+    with _tracker.lock:
+        _tracker.active += delta
+        if _tracker.active and not hasattr(arrays.array._allocate, "__wrapped__"):
+            made = _tracked(arrays.array._allocate)
+            made.__wrapped__ = arrays.array._allocate
+            arrays.array._allocate = made
+        elif not _tracker.active and hasattr(arrays.array._allocate, "__wrapped__"):
+            arrays.array._allocate = arrays.array._allocate.__wrapped__
+
+
+def start_tracking():
+    """For `config.track_memory`: from `init()` on."""
+    if config.track_memory and not _tracker.active:
+        _activate(1)
+
+
+class ScopedMemoryTracker:
+    """Records allocations inside a `with` block, under a name; prints a report at its end."""
+
+    def __init__(self, name="root", active=True, print=True, report_func=None):
+        self.name, self.active, self.print, self.report_func = name, active, print, report_func
+
+    def __enter__(self):
+        if self.active:
+            _tracker.stack().append(self.name)
+            if not _tracker.active:
+                _tracker.clear()
+            _activate(1)
+        return self
+
+    def __exit__(self, *exception):
+        if not self.active:
+            return
+        _activate(-1)
+        _tracker.stack().pop()
+        if self.report_func is not None:
+            self.report_func(_tracker.report())
+        elif self.print:
+            self.report()
+
+    def report(self, file=None, sort="size", max_items=10):
+        (file or sys.stdout).write(_tracker.report(sort, max_items))
+
+    def clear(self):
+        _tracker.clear()
+
+
+def print_memory_report(file=None, sort="size", max_items=10):
+    """Prints what has been allocated since tracking began."""
+    if not _tracker.active:
+        raise RuntimeError(
+            "Allocation tracking is not active: set wp.config.track_memory before wp.init(), or use "
+            "wp.ScopedMemoryTracker"
+        )
+    (file or sys.stdout).write(_tracker.report(sort, max_items))

@@ -1,0 +1,354 @@
+"""Modules: the kernels, functions and structs of one Python module, their options, and what identifies their code.
+
+A kernel is compiled by itself; a module is the unit of options, of names and of loading ahead.
+"""
+
+import hashlib
+import sys
+import time
+import weakref
+
+from warp import _core, config, loggers
+from warp.devices import get_device
+from warp.fingerprint import fingerprint
+
+# option: default; None: taken from config when a kernel is compiled, "config": copied when the module is made
+OPTIONS = {
+    "mode": None,
+    "optimization_level": None,
+    "max_unroll": "config",
+    "enable_backward": "config",
+    "fast_math": False,
+    "fuse_fp": True,
+    "lineinfo": "config",
+    "cuda_output": None,
+    "block_dim": 256,
+    "compile_time_trace": "config",
+    "strip_hash": False,
+    "cpu_compiler_flags": None,
+    "enable_mathdx_gemm": None,
+    "enable_mathdx_solver": None,
+    "enable_mathdx_fft": None,
+    "extra_build_options": None,
+    "deterministic": "config",
+    "deterministic_max_records": "config",
+    "default_grid_stride": None,
+}
+# Settings that change what any module's code does.
+_GLOBAL = ("verify_fp", "verify_autograd_array_access", "enable_vector_component_overwrites", "cpu_backend")
+
+
+def digest(*parts):
+    """A hash of texts."""
+    made = hashlib.sha256()
+    for part in parts:
+        made.update(str(part).encode())
+        made.update(b"\0")
+    return made.hexdigest()
+
+
+class ModuleBuildOptions:
+    """What a C++ compiler would be told beyond Warp's own: there is none here, so that only empty ones are accepted."""
+
+    def __init__(
+        self,
+        extra_cuda_include_dirs=None,
+        extra_cpu_include_dirs=None,
+        extra_cuda_preamble="",
+        extra_cpu_preamble="",
+        extra_build_dependencies=None,
+    ):
+        self.extra_cuda_include_dirs = list(extra_cuda_include_dirs or [])
+        self.extra_cpu_include_dirs = list(extra_cpu_include_dirs or [])
+        self.extra_cuda_preamble, self.extra_cpu_preamble = extra_cuda_preamble, extra_cpu_preamble
+        self.extra_build_dependencies = list(extra_build_dependencies or [])
+
+    def __repr__(self):
+        return f"ModuleBuildOptions({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+def check_options(options):
+    """Options given with a kernel, checked."""
+    if not isinstance(options, dict):
+        raise TypeError(f"module_options must be a dict, found {type(options).__name__}")
+    unknown = sorted(set(options) - set(OPTIONS))
+    if unknown:
+        raise ValueError(f"unknown module options: {', '.join(unknown)}. Valid options: {', '.join(sorted(OPTIONS))}")
+    records = options.get("deterministic_max_records", 0)
+    if isinstance(records, bool) or not isinstance(records, int):
+        raise TypeError(f"deterministic_max_records must be an int, found {records!r}")
+    if records < 0:
+        raise ValueError(f"deterministic_max_records must not be negative, found {records}")
+
+
+class ModuleExec:
+    """The compiled code of a module on one device."""
+
+    def __init__(self, module, device, block_dim):
+        self.module, self.device, self.block_dim = module, device, block_dim
+        self.module_hash = module.get_module_hash(block_dim)
+
+
+class Module:
+    """The kernels and options of one Python module."""
+
+    def __init__(self, name, loader=None):
+        self.name = name
+        self.loader = loader
+        self.kernels = {}  # the latest of each key
+        self.functions = {}
+        self.structs = {}
+        self._live = weakref.WeakSet()
+        self.options = {k: getattr(config, k) if v == "config" else v for k, v in OPTIONS.items()}
+        self.execs = {}
+        self.hashers = {}
+        self.resolved_options = {}
+
+    # ---- content ----
+
+    def register_kernel(self, kernel):
+        self.kernels[kernel.key] = kernel
+        self._live.add(kernel)
+        self._changed()
+
+    def register_function(self, function):
+        self.functions[function.key] = function
+        self._changed()
+
+    def register_struct(self, struct):
+        self.structs[struct.key] = struct
+
+    def _changed(self):
+        self.hashers.clear()
+
+    def live_kernels(self):
+        """All kernels that somebody holds, also those whose key has been taken by a later one."""
+        return sorted(self._live, key=lambda k: (k.key, fingerprint(k.func)))
+
+    @property
+    def unique_kernels(self):
+        return {k.get_mangled_name(): k for k in self.live_kernels()}
+
+    def find_kernel(self, func):
+        return self.kernels.get(kernel_key(func))
+
+    @property
+    def references(self):
+        """The modules whose functions the kernels and functions of this one call."""
+        found = set()
+        for function in [*(k.func for k in self._live), *(f.func for f in self.functions.values())]:
+            seen = {}
+            fingerprint(function, seen)
+            found.update(f.module for f in seen.values() if f.module is not self)
+        return found
+
+    @property
+    def dependents(self):
+        return {m for m in _modules.values() if m is not self and self in m.references}
+
+    # ---- identity ----
+
+    def resolve_options(self, settings=config, block_dim=None):
+        """The options with what they inherit."""
+        made = {k: getattr(settings, k, None) if v is None else v for k, v in self.options.items()}
+        made["block_dim"] = self.options["block_dim"] if block_dim is None else block_dim
+        return made
+
+    def hash_module(self):
+        """The hash of everything that the module's code depends on."""
+        return self._hash(self.options["block_dim"])
+
+    def _hash(self, block_dim):
+        options = self.resolve_options(config, block_dim)
+        # None is a level of its own: what a device takes by default.
+        parts = [f"{k}={options[k]!r}" for k in sorted(options)]
+        parts += [f"{k}={getattr(config, k)!r}" for k in _GLOBAL]
+        kernels = sorted(k._identity() for k in self._live)
+        functions = sorted(f"{f.key} {fingerprint(f.func)}" for f in self.functions.values())
+        return bytes.fromhex(digest(*parts, *dict.fromkeys(kernels), *functions))
+
+    def get_module_hash(self, block_dim=None):
+        """The hash, kept until something changes."""
+        block_dim = self.options["block_dim"] if block_dim is None else block_dim
+        made = self._hash(block_dim)
+        self.hashers[block_dim] = made
+        self.resolved_options[block_dim] = self.resolve_options(config, block_dim)
+        return made
+
+    def get_module_identifier(self):
+        """A name for files: the module's own and the beginning of its hash."""
+        base = "wp_" + self.name.replace(".", "_")
+        return base if self.options["strip_hash"] else f"{base}_{self.get_module_hash().hex()[:7]}"
+
+    # ---- loading ----
+
+    def load(self, device=None, block_dim=None, **kwargs):
+        """Compiles all kernels (in parallel) and waits."""
+        device = get_device(device)
+        start = time.perf_counter()
+        ready = [k for k in self._live if not k.is_generic]
+        new = [k for k in ready if not k.is_loaded]
+        for kernel in ready:
+            kernel._load(wait=False)
+        for kernel in ready:
+            kernel._load()
+        if new:
+            milliseconds = (time.perf_counter() - start) * 1e3
+            loggers.log_info(
+                f"Module {self.name} {self.get_module_hash().hex()[:7]} load on device '{device}' took "
+                f"{milliseconds:.2f} ms ({len(new)} kernels)"
+            )
+        key = (device.context, self.options["block_dim"] if block_dim is None else block_dim)
+        found = self.execs.get(key)
+        if found is None or found.module_hash != self.get_module_hash(key[1]):
+            found = self.execs[key] = ModuleExec(self, device, key[1])
+        return found
+
+    def unload(self):
+        """Kernels are compiled again when they are next needed."""
+        self.execs.clear()
+        self.mark_modified()
+
+    def mark_modified(self):
+        """To be called after options or what kernels refer to have changed: kernels are looked at again."""
+        self._changed()
+        for kernel in self._live:
+            kernel._forget()
+
+    def __repr__(self):
+        return f"<Module {self.name}>"
+
+
+_modules = {}
+
+
+def get_module(name):
+    module = _modules.get(name)
+    if module is None:
+        module = _modules[name] = Module(name)
+    return module
+
+
+def name_of_module(function):
+    """The name of the Python module that a function belongs to."""
+    return function.__module__ or "__main__"
+
+
+def full_name(function):
+    """A function's qualified name as an identifier."""
+    return "".join(c for c in function.__qualname__.replace(".", "__") if c.isalnum() or c == "_")
+
+
+kernel_key = full_name
+
+
+def redefined():
+    """A function has been defined anew under its old name: kernels may call the old one."""
+    for module in _modules.values():
+        module.mark_modified()
+
+
+def reset(name):
+    """Forgets a Python module that is being loaded anew."""
+    module = _modules.get(name)
+    if module is not None:
+        module.kernels.clear()
+        module.functions.clear()
+
+
+def _caller(depth=2):
+    """The name of the Python module that called."""
+    name = sys._getframe(depth).f_globals.get("__name__")
+    if name is None:
+        raise RuntimeError("Could not determine the calling module: give its name")
+    return name
+
+
+def _resolve(module):
+    """The module that an argument means: a Module, a name, or a Python module."""
+    if isinstance(module, Module):
+        return module
+    return get_module(module if isinstance(module, str) else module.__name__)
+
+
+def _has_content(module):
+    return bool(module._live or module.kernels or module.functions or module.structs)
+
+
+def load_module(module=None, device=None, block_dim=None, recursive=False):
+    """Compiles the kernels of a module (default: the caller's) before they are launched."""
+    if module is None:
+        module = _caller()
+    name = module if isinstance(module, str) else getattr(module, "name", None) or module.__name__
+    wanted = [m for n, m in _modules.items() if n == name or (recursive and n.startswith(f"{name}."))]
+    wanted = [m for m in wanted if _has_content(m)]
+    if not wanted and not recursive and not name.startswith("warp."):
+        raise RuntimeError(f"Module '{name}' does not contain any Warp kernels, functions, or structs")
+    for each in wanted:
+        each.load(device, block_dim)
+
+
+def force_load(device=None, modules=None, block_dim=None, max_workers=None):
+    """Compiles the kernels of all modules (or of those given), all in parallel."""
+    chosen = [_resolve(m) for m in (list(_modules.values()) if modules is None else modules)]
+    failed = None
+    for module in chosen:
+        for kernel in list(module._live):
+            try:
+                if not kernel.is_generic:
+                    kernel._load(wait=False)
+            except Exception:  # raised again below, in order
+                pass
+    for module in chosen:
+        try:
+            module.load(device, block_dim)
+        except Exception as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+
+
+def set_module_options(options, module=None):
+    """Sets options of a module (default: the caller's): for kernels compiled from now on."""
+    made = _resolve(_caller() if module is None else module)
+    made.options.update(options)
+    made.mark_modified()
+
+
+def get_module_options(module=None):
+    """The options of a module (default: the caller's)."""
+    return _resolve(_caller() if module is None else module).options
+
+
+def compile_aot_module(*args, **kwargs):
+    raise NotImplementedError("compiling modules ahead of time is not available yet: kernels are kept in the cache")
+
+
+def load_aot_module(*args, **kwargs):
+    raise NotImplementedError("modules compiled ahead of time cannot be loaded yet")
+
+
+def _settings_changed(_):
+    _core.settings_changed()
+
+
+_COMPILED = "mode verify_fp optimization_level max_unroll enable_backward lineinfo cpu_backend cpu_lanes"
+for _name in _COMPILED.split():
+    config.EFFECTS[_name] = _settings_changed
+
+
+def _set_cache(_):
+    _core.set_cache(config.kernel_cache_dir or "", bool(config.cache_kernels))
+
+
+config.EFFECTS["kernel_cache_dir"] = config.EFFECTS["cache_kernels"] = _set_cache
+config.EFFECTS["cpu_threads"] = lambda count: _core.set_cpu_threads(int(count))
+
+
+def clear_kernel_cache():
+    """Removes all compiled kernels from disk."""
+    _core.cache_clear()
+
+
+def clear_lto_cache():
+    """Removes what CUDA's linker has kept: nothing, since it is not used."""

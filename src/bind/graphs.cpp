@@ -1,0 +1,76 @@
+// _core.Graph: recording of launches, copies and fills, and their replay without Python.
+#include "bind/graphs.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include "base/error.h"
+#include "bind/exports.h"
+#include "ir/builder.h"
+
+namespace nb = nanobind;
+
+namespace weft::bind {
+namespace {
+
+using runtime::Array;
+using runtime::Graph;
+
+// Recordings that are going on, the innermost last: bodies of branches and loops are recorded inside others.
+std::vector<std::shared_ptr<Graph>> g_recordings;
+
+Array condition_of(const Array& array) {
+    if (array.storage() == nullptr || array.size() < 1 || array.element() != ir::i32()) {
+        throw UserError(ErrorKind::Type, "a condition is an array of int32 with one element");
+    }
+    return array;
+}
+
+}  // namespace
+
+Graph* recording() { return g_recordings.empty() ? nullptr : g_recordings.back().get(); }
+
+void perform(std::function<void()> step, std::vector<Array> written) {
+    if (Graph* graph = recording()) {
+        graph->add(std::move(step), std::move(written));
+        return;
+    }
+    const nb::gil_scoped_release release;
+    for (const Array& array : written) array.before_write();
+    step();
+}
+
+void export_graphs(nb::module_& m) {
+    nb::class_<Graph>(m, "Graph", nb::is_weak_referenceable(), nb::dynamic_attr(), "Recorded work.")
+        .def(nb::init<>())
+        .def("__len__", &Graph::size)
+        .def(
+            "_run", [](const Graph& graph) { graph.run(); }, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "_add_branch",
+            [](Graph& graph, const Array& condition, std::shared_ptr<Graph> yes, std::shared_ptr<Graph> no) {
+                graph.add_branch(condition_of(condition), std::move(yes), std::move(no));
+            },
+            nb::arg("condition"), nb::arg("yes").none(), nb::arg("no").none())
+        .def("_add_loop", [](Graph& graph, const Array& condition,
+                             std::shared_ptr<Graph> body) { graph.add_loop(condition_of(condition), std::move(body)); })
+        .def("_add_graph", [](Graph& graph, std::shared_ptr<Graph> other) {
+            graph.add([other = std::move(other)] { other->run(); });
+        });
+    m.def("read_condition", [](const Array& array) {
+        int32_t value = 0;
+        std::memcpy(&value, condition_of(array).data(), sizeof(value));
+        return value != 0;
+    });
+    m.def("begin_recording", [](std::shared_ptr<Graph> graph) { g_recordings.push_back(std::move(graph)); });
+    m.def("end_recording", [] {
+        if (g_recordings.empty()) throw UserError(ErrorKind::Value, "nothing is being recorded");
+        std::shared_ptr<Graph> graph = std::move(g_recordings.back());
+        g_recordings.pop_back();
+        return graph;
+    });
+    m.def("is_recording", [] { return !g_recordings.empty(); });
+    m.def("current_recording", [] { return g_recordings.empty() ? nullptr : g_recordings.back(); });
+}
+
+}  // namespace weft::bind
