@@ -320,7 +320,7 @@ Entity FunctionLowering::static_value(const Expr& call) {
     if (auto known = known_locally(expression)) return *known;
     std::vector<std::pair<std::string, Binding>> locals;
     std::set<std::string> constants = unrolled_;
-    constants.insert(literal_names_.begin(), literal_names_.end());
+    for (const auto& [name, literal] : literal_names_) constants.insert(name);
     for (const auto& name : constants) {
         const auto it = names_.find(name);
         if (it != names_.end() && it->second.type().is_float()) {

@@ -273,11 +273,11 @@ class FunctionLowering {
     ir::Builder builder_;
 
     Names names_;
-    std::set<std::string> assigned_;          // every name that the body assigns
-    std::map<std::string, Type> name_types_;  // a name keeps its type
-    std::set<std::string> memory_names_;      // locals whose address is taken
-    std::set<std::string> literal_names_;     // locals that stand for a literal
-    std::set<std::string> unrolled_;          // names that are turns of unrolled loops, for wp.static
+    std::set<std::string> assigned_;                    // every name that the body assigns
+    std::map<std::string, Type> name_types_;            // a name keeps its type
+    std::set<std::string> memory_names_;                // locals whose address is taken
+    std::map<std::string, std::string> literal_names_;  // locals that stand for a literal, and it with its type
+    std::set<std::string> unrolled_;                    // names that are turns of unrolled loops, for wp.static
     std::map<std::string, std::shared_ptr<const OverloadSet>> operators_;  // of the user, by name; null: none
     std::map<std::string, Entity> free_names_;                             // answers of the environment
     bool reachable_ = true;

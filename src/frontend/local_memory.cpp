@@ -138,18 +138,10 @@ ir::Value* FunctionLowering::reference_to(const Expr& e, std::function<void()>* 
              "this has no address: only variables, elements of arrays and their parts have one", notes);
     };
     if (e.kind != ExprKind::Name && e.kind != ExprKind::Attribute && e.kind != ExprKind::Subscript) refuse();
-    if (e.kind == ExprKind::Name && literal_names_.contains(e.text) && names_.contains(e.text)) {
-        Value* v = names_.at(e.text).value();
-        std::string literal;
-        if (const auto known = v ? ir::constant_integer(v) : std::nullopt) {
-            literal = "wp." + user_name(v->type) + "(" + std::to_string(*known) + ")";
-        } else if (const auto number = v ? ir::constant_number(v) : std::nullopt) {
-            std::string digits = std::to_string(*number);
-            while (digits.ends_with("0") && !digits.ends_with(".0")) digits.pop_back();
-            literal = "wp." + user_name(v->type) + "(" + digits + ")";
-        }
+    const auto literal = literal_names_.find(e.text);
+    if (e.kind == ExprKind::Name && literal != literal_names_.end() && names_.contains(e.text)) {
         fail(ErrorKind::Type, e.span,
-             "`" + e.text + "` stands for a literal, which has no address: write " + e.text + " = " + literal);
+             "`" + e.text + "` stands for a literal, which has no address: write " + e.text + " = " + literal->second);
     }
     Place p = place(e);
     if (p.ref && p.path.empty()) return p.ref;

@@ -106,8 +106,9 @@ void FunctionLowering::assign(const Expr& target, Entity value, const Span& span
         if (value.as<Unknown>())
             fail(ErrorKind::Type, span, "there is no value to assign: what is called here returns nothing");
         const bool literal = value.is_literal();
+        const std::string typed = literal ? "wp." + user_name(value.type()) + "(" + source_.text(span) + ")" : "";
         bind(target.text, std::move(value), span);
-        if (literal) literal_names_.insert(target.text);
+        if (literal) literal_names_[target.text] = typed;
         return;
     }
     if (target.kind == ExprKind::Attribute || target.kind == ExprKind::Subscript) {

@@ -62,6 +62,8 @@ class Code {
 
     // Nanoseconds an item, measured by launches (without locks, where there are shared atomics); 0 while unknown.
     std::atomic<float> item_cost{0};
+    // The same for launches of kernels with shared atomics on all threads together: wall time, locks included.
+    std::atomic<float> together_cost{0};
 
   private:
     std::shared_ptr<const ir::Module> module_;

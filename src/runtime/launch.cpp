@@ -34,29 +34,37 @@ constexpr int64_t kTriedItems = 1024;
 // Measures the cost of an item while it lives; of no items: nothing.
 class Measured {
   public:
-    Measured(Code& code, int64_t items, double threads) : code_(code), items_(items), threads_(threads) {}
+    Measured(std::atomic<float>& cost, int64_t items, double threads) : cost_(cost), items_(items), threads_(threads) {}
     ~Measured() {
         const double elapsed =
             static_cast<double>((std::chrono::steady_clock::now() - start_) / std::chrono::nanoseconds(1));
         if (items_ == 0 || elapsed < kMeasuredNanoseconds) return;
         const auto cost = static_cast<float>(elapsed * threads_ / static_cast<double>(items_));
-        const float old = code_.item_cost.load(std::memory_order_relaxed);
-        code_.item_cost.store(old <= 0 ? cost : 0.5F * (old + cost), std::memory_order_relaxed);
+        const float old = cost_.load(std::memory_order_relaxed);
+        cost_.store(old <= 0 ? cost : 0.5F * (old + cost), std::memory_order_relaxed);
     }
     Measured(const Measured&) = delete;
     Measured& operator=(const Measured&) = delete;
 
   private:
-    Code& code_;
+    std::atomic<float>& cost_;
     int64_t items_;
     double threads_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-bool gains_from_threads(const Code& code, int threads) {
+// How fast a measurement fades that is not renewed: the way not taken is tried again some time, sooner if it is close.
+constexpr float kFades = 0.998F;
+
+// Locks may eat what threads gain: by how much depends on who meets where, so both ways are measured.
+bool gains_from_threads(Code& code, int threads) {
     if (code.shared_atomics() == 0) return true;
-    const double cost = code.item_cost.load(std::memory_order_relaxed);
-    return cost / threads + kLockNanoseconds * code.shared_atomics() < cost;
+    const float alone = code.item_cost.load(std::memory_order_relaxed);
+    const float together = code.together_cost.load(std::memory_order_relaxed);
+    if (together <= 0) return alone / threads + kLockNanoseconds * code.shared_atomics() < alone;
+    std::atomic<float>& other = together < alone ? code.item_cost : code.together_cost;
+    other.store(other.load(std::memory_order_relaxed) * kFades, std::memory_order_relaxed);
+    return together < alone;
 }
 
 // Where an array lies, and how.
@@ -158,7 +166,7 @@ void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& wan
     const uint32_t owned = owns_elements(code, arguments, shape) ? codegen::kOwnElements : 0U;
     const auto alone = [&](int64_t begin, int64_t end) {
         shape.exclusive = codegen::kOneThread | owned;
-        Measured measured(code, end - begin, 1);
+        const Measured measured(code.item_cost, end - begin, 1);
         entry(arguments, &shape, begin, end);
     };
     ThreadPool& pool = Runtime::get().pool();
@@ -176,7 +184,7 @@ void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& wan
         shape.exclusive = owned;
         const int64_t left = items - done;
         const double busy = std::min<double>(threads, static_cast<double>(left) / static_cast<double>(grain));
-        const Measured measured(code, shared_atomics ? 0 : left, busy);
+        const Measured measured(shared_atomics ? code.together_cost : code.item_cost, left, shared_atomics ? 1 : busy);
         pool.parallel_for(left, grain,
                           [&](int64_t begin, int64_t end) { entry(arguments, &shape, done + begin, done + end); });
     }
