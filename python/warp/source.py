@@ -23,9 +23,26 @@ class _File:
 
 
 _files = {}
-# of functions, by code object: the file may have changed later
-_texts = weakref.WeakKeyDictionary()
-_lines = weakref.WeakKeyDictionary()
+
+
+class _OfCode:
+    """Something kept for each code object, by identity: code objects of other files may be equal, and other text."""
+
+    def __init__(self):
+        self._entries = {}
+
+    def get(self, code):
+        entry = self._entries.get(id(code))
+        return entry[1] if entry is not None else None
+
+    def __setitem__(self, code, value):
+        key = id(code)
+        self._entries[key] = (weakref.ref(code, lambda _: self._entries.pop(key, None)), value)
+
+
+# of functions: the file may have changed later
+_texts = _OfCode()
+_lines = _OfCode()
 
 
 def read_lines(function):

@@ -98,6 +98,12 @@ void write_float(std::byte* to, ir::Scalar type, double value) {
 
 }  // namespace
 
+// Whether it is an array of at least one dimension: NumPy before 2.4 took those of one element for numbers.
+static bool has_dimensions(PyObject* object) {
+    const nb::object ndim = nb::getattr(nb::handle(object), "ndim", nb::none());
+    return PyLong_Check(ndim.ptr()) != 0 && PyLong_AsLong(ndim.ptr()) > 0;
+}
+
 bool write_number(PyObject* object, ir::Scalar type, std::byte* to, Conversion conversion) {
     nb::object holder;
     if (!is_plain(object)) {
@@ -112,6 +118,7 @@ bool write_number(PyObject* object, ir::Scalar type, std::byte* to, Conversion c
         // float() would take strings too.
         const PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
         if (methods == nullptr || (methods->nb_float == nullptr && methods->nb_index == nullptr)) return false;
+        if (!PyFloat_Check(object) && !PyLong_Check(object) && has_dimensions(object)) return false;
         const double value = PyFloat_AsDouble(object);
         if (value == -1 && PyErr_Occurred() != nullptr) {
             PyErr_Clear();

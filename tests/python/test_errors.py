@@ -157,7 +157,8 @@ def test_lambdas_and_sources_that_cannot_be_read_are_refused():
         wp.func(lambda x: x)
     space = {"wp": wp}
     with pytest.raises(wp.WarpSyntaxError, match="source"):
-        exec("@wp.kernel\ndef k(o: wp.array(dtype=float)):\n    o[0] = 1.0\n", space)
+        text = "@wp.kernel\ndef k(o: wp.array(dtype=float)):\n    o[0] = 1.0\n"
+        exec(compile(text, "<kept nowhere>", "exec"), space)
 
 
 def test_a_kernel_cannot_be_called():

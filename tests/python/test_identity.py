@@ -52,3 +52,25 @@ def test_kernels_of_a_factory_give_each_its_own_result(runs, tmp_path):
             check=True,
         )
         assert done.stdout.splitlines() == [EXPECTED[n] for n in numbers]
+
+
+def test_equal_code_of_two_files_is_not_the_same(tmp_path):
+    """Code objects compare equal when only annotations differ: each kernel keeps the text of its own file."""
+    import importlib.util
+
+    import warp as wp
+
+    kernels = {}
+    for dtype in ("float", "int"):
+        path = tmp_path / f"of_{dtype}.py"
+        path.write_text(
+            f"import warp as wp\n\n\n@wp.kernel\ndef k(a: wp.array(dtype={dtype})):\n    a[0] = a[0] + a[0]\n"
+        )
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        kernels[dtype] = module.k
+    for dtype, kernel in kernels.items():
+        a = wp.array([3], dtype={"float": float, "int": int}[dtype])
+        wp.launch(kernel, dim=1, inputs=[a])
+        assert a.numpy().tolist() == [6]
