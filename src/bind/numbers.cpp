@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "base/error.h"
@@ -60,7 +61,7 @@ bool write_integer(PyObject* number, ir::Scalar type, std::byte* to, Conversion 
     }
     bool fits;
     if (overflow == 0) {
-        const long long low = ir::is_signed_int(type) ? -(1LL << (bits - 1)) : -1;
+        const long long low = ir::is_signed_int(type) ? std::numeric_limits<long long>::min() >> (64 - bits) : -1;
         fits = value >= low && (bits == 64 || value < 1LL << bits);
     } else {
         // Beyond the signed 64 bits: only what 64 unsigned bits hold.
