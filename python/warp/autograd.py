@@ -163,7 +163,7 @@ def _set(a, numbers):
 
 def _made(numbers, dtype, device):
     """A Jacobian as an array: a row for each number that comes out, elements of the input's type in it."""
-    inner = types.type_of(dtype).shape if types.type_of(dtype).kind != "scalar" else ()
+    inner = types.part_shape(dtype)
     count = int(np.prod(inner)) if inner else 1
     shape = (numbers.shape[0], numbers.shape[1] // count, *inner)
     return array(np.ascontiguousarray(numbers.reshape(shape)), dtype=dtype, device=device)
