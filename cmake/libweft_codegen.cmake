@@ -31,7 +31,7 @@ foreach(triple IN LISTS device_triples)
   add_custom_command(
     OUTPUT "${module}"
     COMMAND "${DEVICE_CLANG}" --target=${triple} ${device_flags_${triple}} -std=c++17 -O2 -ffreestanding -nostdinc -nostdlib
-            -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -Wall -Wextra -Wshadow -Werror
+            -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno -ffp-contract=off -fno-slp-vectorize -Wall -Wextra -Wshadow -Werror
             "-I${PROJECT_SOURCE_DIR}/device" -MD -MT "${module}" -MF "${module}.d" -emit-llvm -c "${device_source}" -o "${module}"
     DEPENDS "${device_source}" ${device_headers}
     DEPFILE "${module}.d"

@@ -18,8 +18,8 @@ std::set<std::string, std::less<>> all_symbols() {
 #define SYMBOL(name, result, parameters) names.insert(#name);
 #include "codegen/host_symbols.def"
 #undef SYMBOL
-#define MATH(Name, name, operands, exact) \
-    names.insert(#name);                  \
+#define MATH(Name, name, operands, kind) \
+    names.insert(#name);                 \
     names.insert(#name "f");
 #include "ir/math.def"
 #undef MATH

@@ -23,11 +23,11 @@ constexpr auto kOps = std::to_array<OpInfo>({
 struct MathInfo {
     std::string_view mnemonic;
     int operands;
-    bool exact;
+    MathKind kind;
 };
 
 constexpr auto kMath = std::to_array<MathInfo>({
-#define MATH(Name, name, operands, exact) {#name, operands, exact},
+#define MATH(Name, name, operands, kind) {#name, operands, MathKind::kind},
 #include "ir/math.def"
 #undef MATH
 });
@@ -47,7 +47,7 @@ bool reads_memory(Opcode code) { return (flags(code) & Reads) != 0; }
 bool writes_memory(Opcode code) { return (flags(code) & Writes) != 0; }
 std::string_view mnemonic(MathFn fn) { return kMath[static_cast<size_t>(fn)].mnemonic; }
 int operand_count(MathFn fn) { return kMath[static_cast<size_t>(fn)].operands; }
-bool is_exact(MathFn fn) { return kMath[static_cast<size_t>(fn)].exact; }
+MathKind math_kind(MathFn fn) { return kMath[static_cast<size_t>(fn)].kind; }
 std::string_view mnemonic(AtomicKind kind) { return kAtomic[static_cast<size_t>(kind)]; }
 
 Value* Function::new_value(Type type, std::string_view user_name) {

@@ -23,17 +23,19 @@ enum class Opcode : uint8_t {
 };
 
 enum class MathFn : uint8_t {
-#define MATH(Name, name, operands, exact) Name,
+#define MATH(Name, name, operands, kind) Name,
 #include "ir/math.def"
 #undef MATH
 };
 inline constexpr int kMathFnCount = [] {
     int count = 0;
-#define MATH(Name, name, operands, exact) ++count;
+#define MATH(Name, name, operands, kind) ++count;
 #include "ir/math.def"
 #undef MATH
     return count;
 }();
+
+enum class MathKind : uint8_t { Exact, Device, Library };  // math.def
 
 enum class AtomicKind : uint8_t { Add, Sub, Min, Max, And, Or, Xor, Exchange };
 inline constexpr int kAtomicKindCount = 8;
@@ -47,7 +49,7 @@ bool reads_memory(Opcode code);
 bool writes_memory(Opcode code);
 std::string_view mnemonic(MathFn fn);
 int operand_count(MathFn fn);
-bool is_exact(MathFn fn);
+MathKind math_kind(MathFn fn);
 std::string_view mnemonic(AtomicKind kind);
 
 struct Op;

@@ -171,7 +171,7 @@ const std::unordered_map<std::string_view, Opcode>& opcodes() {
 
 const std::unordered_map<std::string_view, MathFn>& math_functions() {
     static const std::unordered_map<std::string_view, MathFn> table = {
-#define MATH(Name, name, operands, exact) {#name, MathFn::Name},
+#define MATH(Name, name, operands, kind) {#name, MathFn::Name},
 #include "ir/math.def"
 #undef MATH
     };

@@ -154,19 +154,25 @@ template <class T> using transform = vec<T, 7>;
     template <class T, int N> inline vec<T, N> name(vec<T, N> a) { for (int i = 0; i < N; ++i) a[i] = name(a[i]); return a; }
 #define WEFT_BY_PART_2(name) \
     template <class T, int N> inline vec<T, N> name(vec<T, N> a, const vec<T, N>& b) { for (int i = 0; i < N; ++i) a[i] = name(a[i], b[i]); return a; }
-#define WEFT_MATH_1(name) \
+#define WEFT_MATH_Library_1(name) \
     inline float name(float x) { return ::name##f(x); } \
     inline double name(double x) { return ::name(x); } \
     inline float16 name(float16 x) { return round_to<float16>(::name##f(x)); } \
     inline bfloat16 name(bfloat16 x) { return round_to<bfloat16>(::name##f(x)); } \
     WEFT_BY_PART_1(name)
-#define WEFT_MATH_2(name) \
+#define WEFT_MATH_Library_2(name) \
     inline float name(float x, float y) { return ::name##f(x, y); } \
     inline double name(double x, double y) { return ::name(x, y); } \
     inline float16 name(float16 x, float16 y) { return round_to<float16>(::name##f(x, y)); } \
     inline bfloat16 name(bfloat16 x, bfloat16 y) { return round_to<bfloat16>(::name##f(x, y)); } \
     WEFT_BY_PART_2(name)
-#define WEFT_MATH_EXACT_1(name) \
+#define WEFT_MATH_Device_1(name) \
+    inline float name(float x) { return __builtin_fabsf(x) < weft_device::kMathLimit ? weft_##name##_f32(x) : ::name##f(x); } \
+    inline double name(double x) { return ::name(x); } \
+    inline float16 name(float16 x) { return round_to<float16>(name(float(x))); } \
+    inline bfloat16 name(bfloat16 x) { return round_to<bfloat16>(name(float(x))); } \
+    WEFT_BY_PART_1(name)
+#define WEFT_MATH_Exact_1(name) \
     inline float name(float x) { return __builtin_##name##f(x); } \
     inline double name(double x) { return __builtin_##name(x); } \
     inline float16 name(float16 x) { return round_to<float16>(__builtin_##name##f(x)); } \
@@ -178,7 +184,7 @@ WEFT_BY_PART_2(bit_and) WEFT_BY_PART_2(bit_or) WEFT_BY_PART_2(bit_xor)
 WEFT_BY_PART_1(neg) WEFT_BY_PART_1(abs) WEFT_BY_PART_1(bit_not)
 )cxx";
 
-// Between the two: the lines of maths(), WEFT_MATH_1(sin) and so on.
+// Between the two: the lines of maths(), WEFT_MATH_Device_1(sin) and so on.
 constexpr std::string_view kPreludeAfterMaths = R"cxx(
 template <class T, int N> inline vec<T, N> operator+(const vec<T, N>& a, const vec<T, N>& b) { return add(a, b); }
 template <class T, int N> inline vec<T, N> operator-(const vec<T, N>& a, const vec<T, N>& b) { return sub(a, b); }
@@ -345,8 +351,7 @@ template <class T> struct range {
 
 std::string maths() {
     std::string out;
-#define MATH(Name, name, operands, exact) \
-    out += std::string("WEFT_MATH_") + (exact ? "EXACT_" : "") + #operands "(" #name ")\n";
+#define MATH(Name, name, operands, kind) out += "WEFT_MATH_" #kind "_" #operands "(" #name ")\n";
 #include "ir/math.def"
 #undef MATH
     return out;
@@ -361,7 +366,7 @@ std::string c_maths() {
                    (operands == 2 ? ", " + type : "") + ");\n";
         }
     };
-#define MATH(Name, name, operands, exact) declare(#name, operands);
+#define MATH(Name, name, operands, kind) declare(#name, operands);
 #include "ir/math.def"
 #undef MATH
     declare("fmod", 2);
@@ -386,8 +391,8 @@ std::string host_functions() {
 }  // namespace
 
 std::string host_prelude() {
-    return std::string(kTypes) + c_maths() + host_functions() + std::string(kPreludeBeforeMaths) + maths() +
-           std::string(kPreludeAfterMaths);
+    return std::string(kTypes) + "#include \"maths.h\"\n" + c_maths() + host_functions() +
+           std::string(kPreludeBeforeMaths) + maths() + std::string(kPreludeAfterMaths);
 }
 
 }  // namespace weft::codegen::cxx

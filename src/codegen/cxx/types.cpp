@@ -31,7 +31,7 @@ const std::set<std::string_view>& reserved() {
         "int32_t",     "int64_t",   "uint8_t",    "uint16_t",  "uint32_t", "uint64_t",     "arguments",
         "shape",       "begin",     "end",        "linux",     "unix",
     // Functions of C that the prelude declares, which a function of the user's may not redefine.
-#define MATH(Name, name, operands, exact) #name, #name "f",
+#define MATH(Name, name, operands, kind) #name, #name "f",
 #include "ir/math.def"
 #undef MATH
         "fmod",        "fmodf"};

@@ -8,8 +8,10 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "codegen/llvm/widen.h"
 #include "codegen/symbols.h"
 #include "embedded/device_bitcode.h"
 
@@ -21,7 +23,9 @@ std::string_view text(llvm::StringRef name) { return {name.data(), name.size()};
 std::set<std::string> unbound(const llvm::Module& module) {
     std::set<std::string> out;
     for (const llvm::Function& function : module) {
-        if (function.isDeclaration() && !function.isIntrinsic() && !is_host_symbol(text(function.getName()))) {
+        const bool made_here = !scalar_name_of(function.getName().str()).empty();
+        if (function.isDeclaration() && !made_here && !function.isIntrinsic() &&
+            !is_host_symbol(text(function.getName()))) {
             out.insert(function.getName().str());
         }
     }
@@ -42,6 +46,18 @@ std::unique_ptr<llvm::Module> device_module(llvm::LLVMContext& context, std::str
 }  // namespace
 
 void link_device_library(llvm::Module& module) {
+    // Functions of vectors are made of those of numbers, once these are there.
+    std::vector<llvm::Function*> wide;
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration() && !scalar_name_of(function.getName().str()).empty()) wide.push_back(&function);
+    }
+    for (const llvm::Function* function : wide) {
+        auto* type = function->getFunctionType();
+        llvm::SmallVector<llvm::Type*, 2> parameters;
+        for (llvm::Type* parameter : type->params()) parameters.push_back(parameter->getScalarType());
+        module.getOrInsertFunction(scalar_name_of(function->getName().str()),
+                                   llvm::FunctionType::get(type->getReturnType()->getScalarType(), parameters, false));
+    }
     const auto wanted = unbound(module);
     if (wanted.empty()) return;
     auto library = device_module(module.getContext(), module.getTargetTriple());
@@ -72,6 +88,14 @@ void link_device_library(llvm::Module& module) {
         function.removeFnAttr("target-features");
         function.removeFnAttr("tune-cpu");
         function.removeFnAttr(llvm::Attribute::UWTable);
+        if (function.size() == 1 && function.hasLocalLinkage() && !mine.contains(function.getName().str())) {
+            function.addFnAttr(llvm::Attribute::AlwaysInline);
+        }
+    }
+    for (llvm::Function* function : wide) {
+        widen(*function, *module.getFunction(scalar_name_of(function->getName().str())));
+        function->setLinkage(llvm::GlobalValue::InternalLinkage);
+        function->addFnAttr(llvm::Attribute::AlwaysInline);
     }
     const auto left = unbound(module);
     WEFT_CHECK(left.empty(), "the device library calls unknown " + *left.begin());

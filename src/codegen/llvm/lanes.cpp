@@ -149,7 +149,7 @@ class LaneEmitter {
     bool is_flat(const ir::Region& region) const {
         if (region.ops.size() > kFlatArm) return false;
         return std::all_of(region.ops.begin(), region.ops.end(), [](const ir::Op* op) {
-            if (op->code == Opcode::Math && !ir::is_exact(op->math())) return false;
+            if (op->code == Opcode::Math && ir::math_kind(op->math()) != ir::MathKind::Exact) return false;
             return op->code == Opcode::Yield || (ir::is_pure(op->code) && op->code != Opcode::At);
         });
     }

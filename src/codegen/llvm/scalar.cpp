@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "base/error.h"
+#include "codegen/llvm/widen.h"
 #include "codegen/symbols.h"
 
 namespace weft::codegen::llvm_backend {
@@ -328,8 +329,39 @@ Value* ScalarEmitter::math(ir::MathFn fn, Scalar scalar, llvm::ArrayRef<Value*> 
         case ir::MathFn::Round:
             return exact(llvm::Intrinsic::round);
         default:
+            if (scalar == Scalar::F32 && ir::math_kind(fn) == ir::MathKind::Device) return device_math(fn, operands[0]);
             return call_math(math_symbol(fn, scalar == Scalar::F64), operands);
     }
+}
+
+// A function of device/maths.h, of all lanes at once; the C library's where it does not hold.
+Value* ScalarEmitter::device_math(ir::MathFn fn, Value* x) {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+    std::string name = "weft_" + std::string(ir::mnemonic(fn)) + "_f32";
+    if (vector != nullptr) name = wide_name(name, vector->getNumElements());
+    auto callee = module_.getOrInsertFunction(name, x->getType(), x->getType());
+    auto* function = llvm::cast<llvm::Function>(callee.getCallee());
+    function->setDoesNotThrow();
+    function->setWillReturn();
+    function->setDoesNotAccessMemory();
+    Value* fast = builder_.CreateCall(callee, {x});
+    Value* limit = llvm::ConstantFP::get(x->getType(), kDeviceMathLimit);
+    Value* holds = builder_.CreateFCmpOLT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x), limit);
+    llvm::Function* here = builder_.GetInsertBlock()->getParent();
+    auto* before = builder_.GetInsertBlock();
+    auto* beyond = llvm::BasicBlock::Create(module_.getContext(), "beyond", here);
+    auto* after = llvm::BasicBlock::Create(module_.getContext(), "computed", here);
+    builder_.CreateCondBr(vector != nullptr ? builder_.CreateAndReduce(holds) : holds, after, beyond);
+    builder_.SetInsertPoint(beyond);
+    Value* slow = call_math(math_symbol(fn, false), {x});
+    if (vector != nullptr) slow = builder_.CreateSelect(holds, fast, slow);
+    beyond = builder_.GetInsertBlock();
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    auto* out = builder_.CreatePHI(x->getType(), 2);
+    out->addIncoming(fast, before);
+    out->addIncoming(slow, beyond);
+    return out;
 }
 
 // --- conversion ------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ void add_maths(Table& table) {
 #define ADD_2(name)                                         \
     table[#name "f"] = address(static_cast<F2>(::name##f)); \
     table[#name] = address(static_cast<D2>(::name))
-#define MATH(Name, name, operands, exact) ADD_##operands(name);
+#define MATH(Name, name, operands, kind) ADD_##operands(name);
 #include "ir/math.def"
 #undef MATH
     // What compilers call on their own (codegen/symbols.h).

@@ -346,7 +346,7 @@ TEST_P(ScalarOps, Maths) {
     std::vector<MathRow> rows;
 #define REFERENCE_1(name) [](double x, double) { return std::name(x); }
 #define REFERENCE_2(name) [](double x, double y) { return std::name(x, y); }
-#define MATH(Name, name, operands, exact) rows.push_back({#name, operands, REFERENCE_##operands(name)});
+#define MATH(Name, name, operands, kind) rows.push_back({#name, operands, REFERENCE_##operands(name)});
 #include "ir/math.def"
 #undef MATH
     for (const Scalar s : {Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64}) {

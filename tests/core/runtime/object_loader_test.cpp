@@ -113,7 +113,7 @@ TEST(HostSymbols, AreAllThere) {
 #define SYMBOL(name, result, parameters) names.emplace_back(#name);
 #include "codegen/host_symbols.def"
 #undef SYMBOL
-#define MATH(Name, name, operands, exact)                           \
+#define MATH(Name, name, operands, kind)                            \
     names.push_back(codegen::math_symbol(ir::MathFn::Name, false)); \
     names.push_back(codegen::math_symbol(ir::MathFn::Name, true));
 #include "ir/math.def"

@@ -1,0 +1,170 @@
+// Mathematical functions of float32: weft_<name>_f32. No branches, no tables and no calls, so that a compiler can make
+// vectors of them (codegen/llvm/widen.cpp); computed in float64 and rounded once. Errors are below 0.51 ulp but for
+// sinh and tanh (0.51). For |x| < kMathLimit; beyond it, and for NaN, callers use the C library.
+#pragma once
+
+#include "types.h"
+
+namespace weft_device {
+
+inline int64_t bits_of(double x) {
+    int64_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+inline double from_bits(int64_t bits) {
+    double x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+// Adding it rounds to an integer, which then stands in the lowest bits.
+constexpr double kRound = 0x1.8p52;
+constexpr float kMathLimit = 1e6F;
+
+// e ** x for |x| < 700: 2 ** k times the series of e ** r, |r| < 0.35.
+inline double exp_of(double x) {
+    const double shifted = x * 0x1.71547652b82fep+0 + kRound;
+    const double k = shifted - kRound;
+    const double r = (x - k * 0x1.62e42fefa3800p-1) - k * 0x1.ef35793c76730p-45;
+    double p = 1.0 / 39916800;
+    p = p * r + 1.0 / 3628800;
+    p = p * r + 1.0 / 362880;
+    p = p * r + 1.0 / 40320;
+    p = p * r + 1.0 / 5040;
+    p = p * r + 1.0 / 720;
+    p = p * r + 1.0 / 120;
+    p = p * r + 1.0 / 24;
+    p = p * r + 1.0 / 6;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    return p * from_bits(static_cast<int64_t>(static_cast<uint64_t>(bits_of(shifted) + 1023) << 52));
+}
+
+// x within [-limit, limit]; NaN stays.
+inline double clamped(double x, double limit) {
+    const double low = x < -limit ? -limit : x;
+    return low > limit ? limit : low;
+}
+
+// x = m * 2 ** exponent with m in [0.7, 1.42): the exponent, and the logarithm of m by the series of atanh.
+inline double log_of(double x, double& exponent) {
+    const int64_t bits = bits_of(x);
+    const int64_t moved = bits - 0x3fe6a09e667f3bcd;  // that of sqrt(0.5)
+    const int64_t k = moved >> 52;
+    const double m = from_bits(bits - static_cast<int64_t>(static_cast<uint64_t>(k) << 52));
+    // |k| < 1100: as a double by its bits.
+    exponent = from_bits(bits_of(kRound) + k) - kRound;
+    const double s = (m - 1.0) / (m + 1.0);
+    const double z = s * s;
+    double p = 1.0 / 19;
+    p = p * z + 1.0 / 17;
+    p = p * z + 1.0 / 15;
+    p = p * z + 1.0 / 13;
+    p = p * z + 1.0 / 11;
+    p = p * z + 1.0 / 9;
+    p = p * z + 1.0 / 7;
+    p = p * z + 1.0 / 5;
+    p = p * z + 1.0 / 3;
+    return 2.0 * s + 2.0 * s * z * p;
+}
+
+// The value where x is positive and finite; else what the logarithm of x is.
+inline float log_result(float x, double value) {
+    const float at_zero = x == 0.0F ? -__builtin_huge_valf() : __builtin_nanf("");
+    const float finite = x > 0.0F ? static_cast<float>(value) : at_zero;
+    return x == __builtin_huge_valf() ? x : finite;
+}
+
+// x = r + k * pi / 2 with |r| < 0.8; the low bits of the result are those of k.
+inline int64_t quadrant(double x, double& r) {
+    const double shifted = x * 0x1.45f306dc9c883p-1 + kRound;
+    const double k = shifted - kRound;
+    r = (x - k * 0x1.921fb54400000p+0) - k * 0x1.0b4611a626331p-34;
+    return bits_of(shifted);
+}
+
+inline double sine(double r) {
+    const double z = r * r;
+    double p = 1.0 / 6227020800;
+    p = p * z - 1.0 / 39916800;
+    p = p * z + 1.0 / 362880;
+    p = p * z - 1.0 / 5040;
+    p = p * z + 1.0 / 120;
+    p = p * z - 1.0 / 6;
+    return r * (1.0 + z * p);  // of -0: -0
+}
+
+inline double cosine(double r) {
+    const double z = r * r;
+    double p = 1.0 / 479001600;
+    p = p * z - 1.0 / 3628800;
+    p = p * z + 1.0 / 40320;
+    p = p * z - 1.0 / 720;
+    p = p * z + 1.0 / 24;
+    p = p * z - 0.5;
+    return 1.0 + z * p;
+}
+
+// The sine of r + k * pi / 2.
+inline double turned(double r, int64_t k) {
+    const double s = sine(r);  // both, as the arms of a choice would become branches
+    const double c = cosine(r);
+    const double value = (k & 1) != 0 ? c : s;
+    return (k & 2) != 0 ? -value : value;
+}
+
+}  // namespace weft_device
+
+extern "C" float weft_exp_f32(float x) {
+    return static_cast<float>(weft_device::exp_of(weft_device::clamped(x, 200.0)));
+}
+extern "C" float weft_sinh_f32(float x) {
+    const double y = weft_device::clamped(x, 200.0);
+    const double small = y + y * y * y * (1.0 / 6);
+    const double large = 0.5 * (weft_device::exp_of(y) - weft_device::exp_of(-y));
+    const double size = y < 0.0 ? -y : y;
+    return static_cast<float>(size < 0x1p-7 ? small : large);
+}
+extern "C" float weft_cosh_f32(float x) {
+    const double y = weft_device::clamped(x, 200.0);
+    return static_cast<float>(0.5 * (weft_device::exp_of(y) + weft_device::exp_of(-y)));
+}
+extern "C" float weft_tanh_f32(float x) {
+    const double y = weft_device::clamped(x, 20.0);
+    const double small = y * (1.0 - y * y * (1.0 / 3));
+    const double large = 1.0 - 2.0 / (weft_device::exp_of(2.0 * y) + 1.0);
+    const double size = y < 0.0 ? -y : y;
+    return static_cast<float>(size < 0x1p-7 ? small : large);
+}
+extern "C" float weft_log_f32(float x) {
+    double k;
+    const double m = weft_device::log_of(x, k);
+    return weft_device::log_result(x, k * 0x1.62e42fefa39efp-1 + m);
+}
+extern "C" float weft_log2_f32(float x) {
+    double k;
+    const double m = weft_device::log_of(x, k);
+    return weft_device::log_result(x, k + m * 0x1.71547652b82fep+0);
+}
+extern "C" float weft_log10_f32(float x) {
+    double k;
+    const double m = weft_device::log_of(x, k);
+    return weft_device::log_result(x, k * 0x1.34413509f79ffp-2 + m * 0x1.bcb7b1526e50ep-2);
+}
+extern "C" float weft_sin_f32(float x) {
+    double r;
+    const int64_t k = weft_device::quadrant(x, r);
+    return static_cast<float>(weft_device::turned(r, k));
+}
+extern "C" float weft_cos_f32(float x) {
+    double r;
+    const int64_t k = weft_device::quadrant(x, r);
+    return static_cast<float>(weft_device::turned(r, k + 1));
+}
+extern "C" float weft_tan_f32(float x) {
+    double r;
+    const int64_t k = weft_device::quadrant(x, r);
+    return static_cast<float>(weft_device::turned(r, k) / weft_device::turned(r, k + 1));
+}
