@@ -4,7 +4,7 @@ import typing
 
 from warp import _core, dtypes
 
-ARRAY_MAX_DIMS = 4
+ARRAY_MAX_DIMS = 8
 
 # family of arrays -> (a function that makes the core's type, the word of its pattern)
 FAMILIES = {"array": (_core.Type.array, "Array")}
@@ -62,7 +62,7 @@ class ArrayAnnotation:
         family, ndim = self._weft_array_family_, self.ndim
         name = dtypes.name_of(self.dtype)
         dtype = f"wp.{name}" if hasattr(self.dtype, "_weft_type_") else name.replace("typing.", "")
-        if family == "array" and 1 < ndim <= ARRAY_MAX_DIMS:
+        if family == "array" and 1 < ndim <= 4:
             return f"wp.array{ndim}d[{dtype}]"
         return f"wp.{family}[{dtype}]" if ndim == 1 else f"wp.{family}[{dtype}, {ndim}]"
 

@@ -60,7 +60,7 @@ def call(function, args):
             )
     made = _calls.get((function.key, operand_types))
     if made is None:
-        operands = [(type, 0, (), False) for type in operand_types]
+        operands = [(type, 0, (), "array") for type in operand_types]
         try:
             made = _core.make_map_kernel(function, function.key, 0, operands, MapKernel)
         except WarpCodegenTypeError as error:

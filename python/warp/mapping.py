@@ -1,5 +1,7 @@
 """`wp.map`: a function applied to every element of arrays, and the kernels made for it, which operators use too."""
 
+import math
+
 from warp import _core, types
 from warp.array_makers import empty
 from warp.arrays import array
@@ -41,22 +43,35 @@ def shape_of(operands):
 
 
 def described(value, shape):
-    """How a kernel sees an operand: type, dimensions, which have one element, whether it has indices; or None."""
+    """How a kernel sees an operand: type, dimensions, which have one element, kind of array; None where it cannot."""
     if is_array(value):
+        if len(value.shape) != value.ndim:
+            raise TypeError(f"the elements of {value!r} are arrays: they are reached in kernels only")
         lead = len(shape) - value.ndim
         single = tuple(value.shape[i] == 1 and shape[lead + i] != 1 for i in range(value.ndim))
-        return value._element, value.ndim, single, isinstance(value, indexed_array_base)
+        return value._element, value.ndim, single, value._weft_array_family_
     type = _core.type_of_argument(value)
-    return None if type.kind == "void" else (type, 0, (), False)
+    return None if type.kind == "void" else (type, 0, (), "array")
 
 
-def make_kernel(function, key, shape, descriptions, out_indexed=()):
+def kinds_of(outputs):
+    """The kinds of the arrays that results go to; none where all are plain."""
+    kinds = tuple(o._weft_array_family_ for o in outputs)
+    return kinds if any(kind != "array" for kind in kinds) else ()
+
+
+def launch_shape(shape):
+    """What a kernel of `make_kernel` is launched over: of more than four dimensions, the first ones are one."""
+    return shape if len(shape) <= 4 else (math.prod(shape[:-3]), *shape[-3:])
+
+
+def make_kernel(function, key, shape, descriptions, out_kinds=()):
     """The kernel that applies a function to operands, and the types of its results."""
-    identity = (function if isinstance(function, Function) else key, len(shape), tuple(descriptions), out_indexed)
+    identity = (function if isinstance(function, Function) else key, len(shape), tuple(descriptions), out_kinds)
     made = _kernels.get(identity)
     if made is None:
         made = _kernels[identity] = _core.make_map_kernel(
-            function, key, len(shape), list(descriptions), MapKernel, out_indexed=list(out_indexed)
+            function, key, len(shape), list(descriptions), MapKernel, out_kinds=list(out_kinds)
         )
     return made
 
@@ -111,9 +126,8 @@ def map(func, *inputs, out=None, return_kernel=False, block_dim=256, device=None
     if None in descriptions:
         raise TypeError(f"{key}() does not take {inputs[descriptions.index(None)]!r}")
     outputs = None if out is None else [out] if is_array(out) else list(out)
-    indexed = tuple(isinstance(o, indexed_array_base) for o in outputs or ())
     try:
-        kernel, results = make_kernel(function, key, shape, descriptions, indexed if any(indexed) else ())
+        kernel, results = make_kernel(function, key, shape, descriptions, kinds_of(outputs or ()))
     except (TypeError, ValueError) as error:
         _refuse_types(function, key, inputs, error)
     if not results:
@@ -130,7 +144,7 @@ def map(func, *inputs, out=None, return_kernel=False, block_dim=256, device=None
         ]
     else:
         _check_outputs(outputs, is_array(out), shape, results)
-    _core.launch(kernel, shape, list(inputs), outputs, device=target, block_dim=block_dim)
+    _core.launch(kernel, launch_shape(shape), list(inputs), outputs, device=target, block_dim=block_dim)
     if out is not None:
         return out
     return outputs[0] if len(outputs) == 1 else outputs

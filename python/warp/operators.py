@@ -5,7 +5,7 @@ from warp.array_makers import empty
 from warp.arrays import array
 from warp.builtin_functions import Builtin
 from warp.indexed_arrays import indexed_array_base
-from warp.mapping import described, is_array, make_kernel, shape_of
+from warp.mapping import described, is_array, kinds_of, launch_shape, make_kernel, shape_of
 
 # method: the builtin behind it
 BINARY = {
@@ -35,8 +35,8 @@ def apply(builtin, operands, out=None):
     descriptions = [_operand(o, shape) for o in operands]
     if None in descriptions:
         return NotImplemented
-    out_indexed = (True,) if isinstance(out, indexed_array_base) else ()
-    kernel, (result_type,) = make_kernel(Builtin(builtin), builtin, shape, descriptions, out_indexed)
+    out_kinds = kinds_of(() if out is None else (out,))
+    kernel, (result_type,) = make_kernel(Builtin(builtin), builtin, shape, descriptions, out_kinds)
     if out is None:
         needs_grad = any(is_array(o) and o.requires_grad for o in operands)
         device = next(o.device for o in operands if is_array(o))
@@ -45,7 +45,7 @@ def apply(builtin, operands, out=None):
         raise RuntimeError(
             f"the result has type {result_type.user_name}, the array on the left {types.type_repr(out.dtype)}"
         )
-    _core.launch(kernel, shape, list(operands), [out], device=out.device)
+    _core.launch(kernel, launch_shape(shape), list(operands), [out], device=out.device)
     return out
 
 

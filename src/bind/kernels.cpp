@@ -34,23 +34,25 @@ Code& code_of(runtime::Kernel& kernel, const std::vector<ir::Type>& types, bool 
     return adjoint ? instance.adjoint() : instance.forward();
 }
 
-// Type, dimensions, which of them have one element, whether it has indices.
-using OperandDescription = std::tuple<ir::Type, int, std::vector<bool>, bool>;
+// Type, dimensions, which of them have one element, the word of the array's kind.
+using OperandDescription = std::tuple<ir::Type, int, std::vector<bool>, std::string>;
 
 // A kernel of class `cls` that applies `callee` (an object that a kernel could call) to operands by element, and the
 // types of its results.
 nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
                           const std::vector<OperandDescription>& descriptions, nb::handle cls,
-                          const std::string& backend, const std::vector<bool>& out_indexed) {
+                          const std::string& backend, const std::vector<std::string>& out_words) {
     const frontend::Binding binding = read_binding(callee);
     std::vector<runtime::MapOperand> operands;
-    for (const auto& [type, dimensions, single, indexed] : descriptions) {
-        operands.push_back({type, dimensions, single, indexed});
+    for (const auto& [type, dimensions, single, word] : descriptions) {
+        operands.push_back({type, dimensions, single, builtins::array_kind_of(word)});
     }
+    std::vector<builtins::ArrayKind> out_kinds;
+    for (const std::string& word : out_words) out_kinds.push_back(builtins::array_kind_of(word));
     runtime::MapKernel made;
     {
         const nb::gil_scoped_release release;
-        made = runtime::make_map_kernel(binding, name, operands, ndim, out_indexed);
+        made = runtime::make_map_kernel(binding, name, operands, ndim, out_kinds);
     }
     nb::object object = cls(name, nb::none());
     KernelObject& kernel = nb::cast<KernelObject&>(object);
@@ -216,7 +218,7 @@ void export_kernels(nb::module_& m) {
             nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
             "(read, written) for the arrays of each parameter.");
     m.def("make_map_kernel", &make_map_kernel, nb::arg("callee"), nb::arg("name"), nb::arg("ndim"), nb::arg("operands"),
-          nb::arg("cls"), nb::arg("backend") = "", nb::arg("out_indexed") = std::vector<bool>());
+          nb::arg("cls"), nb::arg("backend") = "", nb::arg("out_kinds") = std::vector<std::string>());
     m.def("settings_changed", [] { ++settings_count(); }, "Kernels read their settings again.");
     m.def("dump_kinds", [](const std::string& name) {
         std::vector<std::string> kinds = {"source-ir", "ir"};

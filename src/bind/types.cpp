@@ -64,11 +64,7 @@ void export_types(nb::module_& m) {
         .def_static("array", [](ir::Type e, int ndim) { return ir::Type::array(e, ndim); })
         .def_static("array_of_kind",
                     [](const std::string& word, ir::Type e, int ndim) {
-                        for (const auto kind : {builtins::ArrayKind::Indexed, builtins::ArrayKind::Fabric,
-                                                builtins::ArrayKind::IndexedFabric}) {
-                            if (builtins::array_word(kind) == word) return builtins::array_type(kind, e, ndim);
-                        }
-                        throw UserError(ErrorKind::Value, "there are no arrays of kind " + word);
+                        return builtins::array_type(builtins::array_kind_of(word), e, ndim);
                     })
         .def_static("ref", [](ir::Type target) { return ir::Type::ref(target); })
         .def_static("tuple", [](const std::vector<ir::Type>& parts) { return ir::Type::tuple(parts); })

@@ -104,4 +104,11 @@ std::string array_word(ArrayKind kind) {
     return "array";
 }
 
+ArrayKind array_kind_of(const std::string& word) {
+    for (const ArrayKind kind : {ArrayKind::Plain, ArrayKind::Indexed, ArrayKind::Fabric, ArrayKind::IndexedFabric}) {
+        if (array_word(kind) == word) return kind;
+    }
+    throw UserError(ErrorKind::Value, "there are no arrays of kind '" + word + "'");
+}
+
 }  // namespace weft::builtins

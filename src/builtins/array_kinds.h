@@ -9,6 +9,8 @@
 
 namespace weft::builtins {
 
+constexpr int kMaxArrayDims = 8;
+
 enum class ArrayKind { Plain, Indexed, Fabric, IndexedFabric };
 
 // Indexed: {data: the array, then for each dimension an array of int32, null where the dimension has none}.
@@ -21,5 +23,7 @@ ArrayKind array_kind(ir::Type type);
 ir::Type array_element(ir::Type type);
 int array_ndim(ir::Type type);
 std::string array_word(ArrayKind kind);  // "indexedarray"
+// The inverse. Throws UserError (Value).
+ArrayKind array_kind_of(const std::string& word);
 
 }  // namespace weft::builtins

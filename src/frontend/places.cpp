@@ -316,6 +316,10 @@ FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
         Value* which = index(*indices[0]);
         if (const auto known = ir::constant_integer(which)) {
             const int64_t dimension = *known < 0 ? *known + ndim : *known;
+            // Dimensions that an array might have had are empty: programs ask so how many a slice has left.
+            if (dimension >= ndim && dimension < builtins::kMaxArrayDims) {
+                return entity_place(builder_.constant(ir::i32(), 0));
+            }
             if (dimension < 0 || dimension >= ndim) {
                 fail(ErrorKind::Value, indices[0]->span,
                      "the array has " + std::to_string(ndim) + " dimensions: there is no shape[" +

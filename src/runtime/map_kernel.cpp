@@ -3,7 +3,6 @@
 #include <map>
 
 #include "base/error.h"
-#include "builtins/array_kinds.h"
 #include "frontend/lower.h"
 
 namespace weft::runtime {
@@ -97,25 +96,49 @@ std::shared_ptr<const FunctionSource> wrapper(const Binding& callee, const std::
     return draft.source;
 }
 
+std::string coordinate(int dimension) { return "i" + std::to_string(dimension); }
+
 ExprPtr element_of(const std::string& array, const MapOperand& operand, int ndim) {
     std::vector<ExprPtr> children;
     children.push_back(name(array));
     for (int d = 0; d < operand.ndim; ++d) {
-        children.push_back(operand.single[static_cast<size_t>(d)]
-                               ? expr(ExprKind::Int, "0")
-                               : name("i" + std::to_string(ndim - operand.ndim + d)));
+        children.push_back(operand.single[static_cast<size_t>(d)] ? expr(ExprKind::Int, "0")
+                                                                  : name(coordinate(ndim - operand.ndim + d)));
     }
     return expr(ExprKind::Subscript, "", std::move(children));
 }
 
-ir::Type array_type(ir::Type element, int ndim, bool indexed) {
-    return builtins::array_type(indexed ? builtins::ArrayKind::Indexed : builtins::ArrayKind::Plain, element, ndim);
+// `i0, i1, ... = tid()`. Where the shape has more dimensions than a launch, the first coordinate counts through the
+// leading ones: they are divided out of it by the extents of `shaped`, an array of the whole shape ("": there is none,
+// only types are asked).
+void add_coordinates(FunctionTree& tree, int ndim, const std::string& shaped) {
+    if (ndim == 0) return;
+    const int first = std::max(0, ndim - kMapLaunchDims);
+    std::vector<ExprPtr> targets;
+    for (int d = first; d < ndim; ++d) targets.push_back(name(coordinate(d)));
+    ExprPtr target = targets.size() == 1 ? std::move(targets[0]) : expr(ExprKind::Tuple, "", std::move(targets));
+    tree.body.push_back(assign(std::move(target), call("tid", 0, "")));
+    for (int d = first; d > 0; --d) {
+        const auto of_extent = [&](const std::string& op) {
+            std::vector<ExprPtr> object;
+            object.push_back(name(shaped));
+            std::vector<ExprPtr> element;
+            element.push_back(expr(ExprKind::Attribute, "shape", std::move(object)));
+            element.push_back(expr(ExprKind::Int, std::to_string(d)));
+            std::vector<ExprPtr> operands;
+            operands.push_back(name(coordinate(d)));
+            operands.push_back(expr(ExprKind::Subscript, "", std::move(element)));
+            return expr(ExprKind::Binary, op, std::move(operands));
+        };
+        tree.body.push_back(assign(name(coordinate(d - 1)), shaped.empty() ? name(coordinate(d)) : of_extent("//")));
+        if (!shaped.empty()) tree.body.push_back(assign(name(coordinate(d)), of_extent("%")));
+    }
 }
 
 std::shared_ptr<const FunctionSource> kernel(const std::shared_ptr<const FunctionSource>& function,
                                              const std::string& kernel_name, std::span<const MapOperand> operands,
                                              int ndim, const std::vector<ir::Type>& results,
-                                             const std::vector<bool>& out_indexed) {
+                                             std::span<const builtins::ArrayKind> out_kinds) {
     Draft draft(kernel_name);
     auto overloads = std::make_shared<OverloadSet>();
     overloads->name = function->name;
@@ -123,14 +146,14 @@ std::shared_ptr<const FunctionSource> kernel(const std::shared_ptr<const Functio
     draft.environment->names_["function"] = std::shared_ptr<const OverloadSet>(overloads);
     draft.environment->names_["tid"] = BuiltinName{"tid"};
 
-    if (ndim > 0) draft.tree->body.push_back(assign(target_of("i", static_cast<size_t>(ndim)), call("tid", 0, "")));
+    add_coordinates(*draft.tree, ndim, results.empty() ? "" : "out0");
     std::vector<ExprPtr> arguments;
     arguments.push_back(name("function"));
     for (size_t i = 0; i < operands.size(); ++i) {
         const std::string parameter = "a" + std::to_string(i);
         const MapOperand& operand = operands[i];
-        draft.parameter(parameter,
-                        operand.ndim == 0 ? operand.type : array_type(operand.type, operand.ndim, operand.indexed));
+        draft.parameter(parameter, operand.ndim == 0 ? operand.type
+                                                     : builtins::array_type(operand.kind, operand.type, operand.ndim));
         arguments.push_back(operand.ndim == 0 ? name(parameter) : element_of(parameter, operand, ndim));
     }
     ExprPtr value = expr(ExprKind::Call, "", std::move(arguments));
@@ -144,10 +167,11 @@ std::shared_ptr<const FunctionSource> kernel(const std::shared_ptr<const Functio
     draft.tree->body.push_back(assign(target_of("r", results.size()), std::move(value)));
     for (size_t i = 0; i < results.size(); ++i) {
         const std::string out = "out" + std::to_string(i);
-        draft.parameter(out, array_type(results[i], std::max(ndim, 1), i < out_indexed.size() && out_indexed[i]));
+        const auto kind = i < out_kinds.size() ? out_kinds[i] : builtins::ArrayKind::Plain;
+        draft.parameter(out, builtins::array_type(kind, results[i], std::max(ndim, 1)));
         ExprPtr place;
         if (ndim > 0) {
-            const MapOperand whole{results[i], ndim, std::vector<bool>(static_cast<size_t>(ndim)), false};
+            const MapOperand whole{results[i], ndim, std::vector<bool>(static_cast<size_t>(ndim)), {}};
             place = element_of(out, whole, ndim);
         } else {
             std::vector<ExprPtr> children;
@@ -175,7 +199,7 @@ std::vector<ir::Type> result_types(const std::shared_ptr<const FunctionSource>& 
 }  // namespace
 
 MapKernel make_map_kernel(const Binding& callee, const std::string& function_name, std::span<const MapOperand> operands,
-                          int ndim, const std::vector<bool>& out_indexed) {
+                          int ndim, std::span<const builtins::ArrayKind> out_kinds) {
     const std::string inner = function_name + "_element";
     auto function = wrapper(callee, inner, operands, true);
     std::vector<ir::Type> results = result_types(function, operands, ndim);
@@ -184,7 +208,7 @@ MapKernel make_map_kernel(const Binding& callee, const std::string& function_nam
         for (int i = 0; i < results[0].part_count(); ++i) parts.push_back(results[0].part(i));
         results = std::move(parts);
     }
-    return {kernel(function, function_name, operands, ndim, results, out_indexed), results};
+    return {kernel(function, function_name, operands, ndim, results, out_kinds), results};
 }
 
 }  // namespace weft::runtime

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "builtins/array_kinds.h"
 #include "frontend/environment.h"
 
 namespace weft::runtime {
@@ -16,18 +17,23 @@ struct MapOperand {
     ir::Type type;             // of an element, or of the value itself
     int ndim = 0;              // 0: a plain value
     std::vector<bool> single;  // for each dimension: it has one element, which all items use
-    bool indexed = false;      // an array seen through indices
+    builtins::ArrayKind kind = builtins::ArrayKind::Plain;  // how an array holds its elements
 };
+
+constexpr int kMapLaunchDims = 4;
 
 struct MapKernel {
     std::shared_ptr<const frontend::FunctionSource> source;
     // The results' types: the kernel takes the operands, then an array for each result (of `ndim` dimensions, or one).
+    // It is launched over the results' shape; of more than kMapLaunchDims dimensions, the first ones are multiplied
+    // into one.
     std::vector<ir::Type> results;
 };
 
-// `name` is what messages call it; `out_indexed`: which results go to arrays with indices (empty: none). Throws
-// UserError where the callee does not take these types.
+// `name` is what messages call it; `out_kinds`: the kinds of the arrays that results go to (plain, where there are
+// fewer). Throws UserError where the callee does not take these types.
 MapKernel make_map_kernel(const frontend::Binding& callee, const std::string& name,
-                          std::span<const MapOperand> operands, int ndim, const std::vector<bool>& out_indexed = {});
+                          std::span<const MapOperand> operands, int ndim,
+                          std::span<const builtins::ArrayKind> out_kinds = {});
 
 }  // namespace weft::runtime

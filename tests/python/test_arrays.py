@@ -86,7 +86,7 @@ def test_types_are_inferred_as_numpy_does():
         lambda: wp.array(2.0),
         lambda: wp.array([1.0, 2.0], dtype=wp.vec3),
         lambda: wp.array(np.arange(4.0), dtype=float, shape=5),
-        lambda: wp.zeros((1, 1, 1, 1, 1)),
+        lambda: wp.zeros((1,) * 9),
     ],
 )
 def test_data_that_is_refused(make):
@@ -395,3 +395,40 @@ def test_annotations():
     assert not hasattr(wp.zeros(1, dtype=float), "_weft_type_")
     assert repr(wp.zeros(2, dtype=float)) == "array(shape=(2,), dtype=float32)"
     assert repr(wp.array(dtype=float)) == "array(ndim=1, dtype=float32)"
+
+
+@wp.kernel
+def turn(a: wp.array[wp.float32, 8], out: wp.array[wp.float32, 8], last: wp.array[wp.float32, 5]):
+    i, j, k = wp.tid()
+    for m in range(a.shape[7]):
+        out[m, 0, 0, 0, 0, k, j, i] = a[i, j, k, 0, 0, 0, 0, m]
+    row = a[i, j, k]
+    last[i, j, k, 0, 0] = float(row.ndim) + row[0, 0, 0, 0, 1]
+
+
+def test_eight_dimensions():
+    data = np.random.default_rng(0).random((2, 3, 4, 1, 1, 1, 1, 5), dtype=np.float32)
+    a, out, last = wp.array(data), wp.zeros(data.shape[::-1]), wp.zeros((2, 3, 4, 1, 1))
+    wp.launch(turn, dim=(2, 3, 4), inputs=[a], outputs=[out, last])
+    assert np.array_equal(out.numpy(), data.T)
+    assert np.array_equal(last.numpy(), data[..., :1, 0, 0, 1] + 5)
+    assert np.array_equal(a.transpose((7, 0, 6, 1, 5, 2, 4, 3)).numpy(), data.transpose((7, 0, 6, 1, 5, 2, 4, 3)))
+    assert np.array_equal(a[1, :, 2].contiguous().numpy(), data[1, :, 2])
+    assert repr(wp.array[float, 8]) == "wp.array[wp.float32, 8]"
+    with pytest.raises(ValueError, match="between 1 and 8, found 9"):
+        wp.array[float, 9]
+
+
+def test_dimensions_that_an_array_has_not():
+    """As in Warp, kernels read 0 for them."""
+
+    @wp.kernel
+    def read(a: wp.array2d[float], out: wp.array[int]):
+        out[0] = a.shape[1]
+        out[1] = a.shape[2]
+        out[2] = a[0].shape[1]
+        out[3] = a.shape[-1]
+
+    out = wp.full(4, 7, dtype=int)
+    wp.launch(read, dim=1, inputs=[wp.zeros((2, 3))], outputs=[out])
+    assert out.list() == [3, 0, 0, 3]

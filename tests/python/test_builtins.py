@@ -134,7 +134,7 @@ class Case:
         self.name = name
         self.row = _core.builtin_rows(name)[index]
         self.types = row_types(self.row, element)
-        operands = [(type, 1, (False,), False) for type in self.types]
+        operands = [(type, 1, (False,), "array") for type in self.types]
         self.kernel, self.results = _core.make_map_kernel(Builtin(name), name, 1, operands, MapKernel, backend)
         rng = np.random.default_rng(zlib.crc32(f"{name}-{index}".encode()))
         self.samples = [self.sample(i, type, rng) for i, type in enumerate(self.types)]

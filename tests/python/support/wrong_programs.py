@@ -107,7 +107,7 @@ ROWS = [
     ("matrix column out of range", "q = m[0, «2»]", "index 2 is out of range"),
     ("three indices of a matrix", "q = «m[0, 1, 0]»", "one or two indices"),
     ("two indices of a vec", "q = «v[0, 1]»", "takes one index"),
-    ("shape out of range", "q = y.shape[«2»]", "there is no shape[2]"),
+    ("shape out of range", "q = y.shape[«8»]", "there is no shape[8]"),
     ("index of scalar", "q = «n[0]»", "int32 cannot be indexed"),
     ("index of struct", "q = «s[0]»", "S cannot be indexed"),
     ("tuple index out of range", "t = (1, 2)\nq = «t[2]»", "a tuple of 2"),
