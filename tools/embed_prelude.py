@@ -5,7 +5,7 @@ usage: embed_prelude.py OUT.cpp [FILE.py...]     the prelude, as a C++ source: w
 
 A prelude file sets GROUP. Each of its functions is a builtin (its docstring is the documentation), but for names that
 start with `_` (helpers) and functions below `@func_grad(f)`: those are the derivative of the definition of `f` right
-above. `@updates("p")`: the last result is the new value of the argument for parameter `p`.
+above. `@updates("p", "q")`: the last results are the new values of the arguments for these parameters.
 """
 
 import ast
@@ -139,19 +139,19 @@ def literal(text: str) -> str:
 def rows(path: Path) -> list[str]:
     """The initialisers of a prelude file's builtins."""
     group = ""
-    entries: list[list[str]] = []  # name, signature, documentation, updated parameter, tree, gradient
+    entries: list[list[str]] = []  # name, signature, documentation, updated parameters, tree, gradient
     for item in ast.parse(path.read_text()).body:
         if isinstance(item, ast.Assign) and item.targets[0].id == "GROUP":
             group = item.value.value
         elif isinstance(item, ast.FunctionDef):
-            decorators = {d.func.id: d.args[0] for d in item.decorator_list}
+            decorators = {d.func.id: d.args for d in item.decorator_list}
             if "func_grad" in decorators:
-                base = decorators["func_grad"].id
+                base = decorators["func_grad"][0].id
                 if entries[-1][0] != base:
                     raise SystemExit(f"{path}:{item.lineno}: the derivative of {base} must stand right beneath it")
                 entries[-1][-1] = function(item)
             else:
-                updated = decorators["updates"].value if "updates" in decorators else ""
+                updated = " ".join(name.value for name in decorators.get("updates", []))
                 entries.append([item.name, signature(item), ast.get_docstring(item) or "", updated, function(item), ""])
     return [
         f'        {{"{name}", "{group}", "prelude/{path.name}", ' + ",\n            ".join(map(literal, texts)) + "},"

@@ -14,8 +14,8 @@ struct PreludeFunction {
     std::string_view file;
     std::string_view signature;  // "(a: Vector[Scalar, n], b: Scalar = 1.0) -> Scalar", see parse_signature
     std::string_view doc;
-    std::string_view updates;  // a parameter whose argument takes the last result as its new value, "" if there is none
-    std::string_view tree;     // see frontend/tree.h
+    std::string_view updates;   // the parameters whose arguments take the last results as their new values, "p q"
+    std::string_view tree;      // see frontend/tree.h
     std::string_view gradient;  // its @func_grad, "" where autodiff makes the derivative
 };
 

@@ -53,7 +53,7 @@ struct Registry {
         native_rows(writer);
         for (const auto& f : prelude()) {
             writer.group(f.group);
-            writer.add(f.name, f.signature, LowerPrelude{f.tree, f.gradient, f.file, f.updates}, f.doc);
+            writer.add(f.name, f.signature, LowerPrelude{f.tree, f.gradient, f.file, split(f.updates, ' ')}, f.doc);
         }
         std::unordered_map<std::string, size_t> index;
         for (const Row& row : rows) {

@@ -55,9 +55,8 @@ struct LowerPrelude {  // a function of the prelude, as a serialised tree
     std::string_view tree;
     std::string_view gradient;  // serialised tree of its @func_grad, "" when autodiff makes it
     std::string_view file;
-    // A parameter whose argument is a variable that takes the last result as its new value (a random state); "" if
-    // none.
-    std::string_view updates = {};
+    // Parameters whose arguments are variables that take the last results as their new values (a random state).
+    std::vector<std::string> updates = {};
 };
 struct LowerSpecial {};  // the front end's own (tid, printf, static, ...)
 using Lowering = std::variant<LowerSpecial, LowerOp, LowerMath, LowerExpand, LowerNative, LowerPrelude>;

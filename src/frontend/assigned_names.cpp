@@ -1,5 +1,6 @@
 #include "frontend/assigned_names.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "builtins/registry.h"
@@ -42,7 +43,9 @@ void collect_updated(const Expr& e, std::set<std::string>& names) {
     for (const auto* row : builtin->rows) {
         const auto* prelude = std::get_if<builtins::LowerPrelude>(&row->lowering);
         for (size_t i = 0; prelude && i < row->signature.parameters.size() && i + 1 < e.children.size(); ++i) {
-            if (row->signature.parameters[i].name == prelude->updates) collect_target(e.child(i + 1), names);
+            const auto& updated = prelude->updates;
+            if (std::find(updated.begin(), updated.end(), row->signature.parameters[i].name) != updated.end())
+                collect_target(e.child(i + 1), names);
         }
     }
 }

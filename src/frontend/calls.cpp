@@ -1,5 +1,6 @@
 // Calls: which function is meant, which argument goes to which parameter.
 #include <algorithm>
+#include <utility>
 
 #include "builtins/pattern.h"
 #include "builtins/registry.h"
@@ -107,13 +108,12 @@ Entity FunctionLowering::call_builtin(const std::string& name, const Expr& e) {
 
 // An argument that the builtin updates is a variable; of any other expression the new value is lost, as a temporary is.
 void FunctionLowering::write_back(const Expr& call) {
-    if (!updated_) return;
-    const auto [argument, new_value] = *updated_;
-    updated_.reset();
-    const Expr& target = call.child(static_cast<size_t>(argument) + 1);
-    const bool assignable =
-        target.kind == ExprKind::Name || target.kind == ExprKind::Attribute || target.kind == ExprKind::Subscript;
-    if (assignable) write(place(target), new_value, target.span);
+    for (const auto& [argument, new_value] : std::exchange(updated_, {})) {
+        const Expr& target = call.child(static_cast<size_t>(argument) + 1);
+        const bool assignable =
+            target.kind == ExprKind::Name || target.kind == ExprKind::Attribute || target.kind == ExprKind::Subscript;
+        if (assignable) write(place(target), new_value, target.span);
+    }
 }
 
 // ---- functions of the user ----

@@ -10,6 +10,7 @@
 //   operators.cpp          operators and builtins by the registry
 //   calls.cpp              calls of user functions and the arguments of all calls
 //   constructors.cpp       types called as functions
+//   reinterpret.cpp        wp.cast
 //   special.cpp            builtins that the registry leaves to the front end
 #pragma once
 
@@ -237,6 +238,9 @@ class FunctionLowering {
     Value* construct_transform(Type type, std::span<const Argument> arguments, const Expr& e);
     Value* construct_struct(Type type, std::span<const Argument> arguments, const Expr& e);
 
+    // ---- reinterpret.cpp
+    Entity special_cast(const Expr& e, std::vector<Argument> a);
+
     // ---- special.cpp
     using Special = Entity (FunctionLowering::*)(const Expr& e, std::vector<Argument> arguments);
     static const std::map<std::string, Special>& specials();
@@ -245,7 +249,6 @@ class FunctionLowering {
     Entity special_print(const Expr& e, std::vector<Argument> a);
     Entity special_where(const Expr& e, std::vector<Argument> a);
     Entity special_select(const Expr& e, std::vector<Argument> a);
-    Entity special_cast(const Expr& e, std::vector<Argument> a);
     Entity special_type(const Expr& e, std::vector<Argument> a);
     Entity special_len(const Expr& e, std::vector<Argument> a);
     Entity special_unot(const Expr& e, std::vector<Argument> a);
@@ -287,8 +290,8 @@ class FunctionLowering {
     Span first_return_;
     const Expr* unpacked_ = nullptr;  // the call whose results a tuple assignment takes apart,
     size_t unpacked_count_ = 0;       // and into how many
-    // Set by a builtin that updates one of its arguments: which, and its new value.
-    std::optional<std::pair<int, Value*>> updated_;
+    // Set by a builtin that updates some of its arguments: which, and their new values.
+    std::vector<std::pair<int, Value*>> updated_;
 
     // Of a func_grad: the adjoint of each parameter.
     bool gradient_ = false;

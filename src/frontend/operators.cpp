@@ -1,6 +1,7 @@
 // Operators, and builtins on values, by the rows of the registry.
 #include "frontend/operator_names.h"
 
+#include <algorithm>
 #include <map>
 
 #include "builtins/pattern.h"
@@ -147,14 +148,18 @@ Entity FunctionLowering::lower_row(const builtins::Row& row, std::span<Value* co
     WEFT_CHECK(std::holds_alternative<builtins::LowerPrelude>(row.lowering),
                "row " + row.name + " has no lowering on values");
     const Entity results = call_instance(instances_.prelude(row, types, source_.location(span)), arguments);
-    const auto updates = std::get<builtins::LowerPrelude>(row.lowering).updates;
+    const auto& updates = std::get<builtins::LowerPrelude>(row.lowering).updates;
     if (updates.empty()) return results;
-    // The last result goes back into the argument.
+    // The last results go back into the arguments.
     const auto& parts = results.as<TupleEntity>()->parts;
+    const size_t kept = parts.size() - updates.size();
     for (size_t i = 0; i < row.signature.parameters.size(); ++i) {
-        if (row.signature.parameters[i].name == updates) updated_ = {static_cast<int>(i), parts.back().value()};
+        const auto it = std::find(updates.begin(), updates.end(), row.signature.parameters[i].name);
+        if (it == updates.end()) continue;
+        const auto which = kept + static_cast<size_t>(it - updates.begin());
+        updated_.emplace_back(static_cast<int>(i), parts[which].value());
     }
-    return parts[0];
+    return kept ? parts[0] : Entity(Unknown{});
 }
 
 }  // namespace weft::frontend
