@@ -258,14 +258,6 @@ Entity FunctionLowering::special_select(const Expr& e, std::vector<Argument> a) 
     return special_where(e, std::move(a));
 }
 
-Entity FunctionLowering::special_cast(const Expr& e, std::vector<Argument> a) {
-    if (a.size() != 2) fail(ErrorKind::Argument, e.span, "cast takes a value and a type");
-    const Type type = type_argument(a[1]);
-    if (!type.is_scalar())
-        fail(ErrorKind::Type, a[1].span, "cast makes scalars only, found the type " + user_name(type));
-    return convert(a[0].entity, type, a[0].span);
-}
-
 Entity FunctionLowering::special_type(const Expr& e, std::vector<Argument> a) {
     const Type type = a.size() == 1 ? a[0].entity.type() : Type();
     if (!type) fail(ErrorKind::Type, e.span, "type(...) takes one value");
