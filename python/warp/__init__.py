@@ -187,6 +187,7 @@ from warp.timing import (
     timing_end,
     timing_print,
 )
+from warp.transforms import grad, hvp, jvp, vjp
 from warp.types import ref, tile
 from warp.vectors import transform_expand
 

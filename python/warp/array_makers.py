@@ -199,6 +199,9 @@ def copy(dest, src, dest_offset=0, src_offset=0, count=0, stream=None):
     tape = _core.get_tape()
     if tape is not None:
         tape._record_copy(dest, src)
+    forward = _core.get_forward()
+    if forward is not None:
+        forward._copy(dest, src)
 
 
 HOOKS["clone"], HOOKS["copy"] = clone, copy

@@ -492,11 +492,21 @@ class array(_core.Array):
 
     def zero_(self):
         self._zero()
+        self._tell_filled()
         return self
+
+    def _tell_filled(self):
+        """What was computed into the array has no derivative through it any more."""
+        tape, forward = _core.get_tape(), _core.get_forward()
+        if tape is not None:
+            tape._record_fill(self)
+        if forward is not None:
+            forward._fill(self)
 
     def fill_(self, value):
         """Every element becomes `value`; a scalar fills all numbers of a vector."""
         self._fill(converted_element(self, value))
+        self._tell_filled()
         return self
 
     def assign(self, src):
@@ -596,6 +606,11 @@ class array(_core.Array):
         raise TypeError("Matrix multiplication (@) is not supported for wp.array objects")
 
     __rmatmul__ = __matmul__
+
+
+def gradient_of(a):
+    """The gradient of an array, or None."""
+    return a.grad
 
 
 def converted_element(a, value):

@@ -48,8 +48,11 @@ class Builtin:
 _calls = {}
 
 
-def call(function, args):
-    """Runs a builtin (or a function of the user) once on plain values, through a kernel made for their types."""
+def call(function, args, derivative=False):
+    """Runs a builtin (or a function of the user) once on plain values, through a kernel made for their types.
+
+    `derivative`: its gradient instead.
+    """
     values = [types.convert_plain(a) for a in args]
     operand_types = tuple(_core.type_of_argument(v) for v in values)
     for type, value in zip(operand_types, values, strict=True):
@@ -58,17 +61,19 @@ def call(function, args):
                 f"{function.key}() does not take an argument of type {builtins.type(value).__name__}: construct a "
                 "vector, a matrix, a quaternion or a transform of it"
             )
-    made = _calls.get((function.key, operand_types))
+    # A user's function is itself: another may have its name.
+    identity = (function.key if isinstance(function, Builtin) else function, operand_types, derivative)
+    made = _calls.get(identity)
     if made is None:
         operands = [(type, 0, (), "array") for type in operand_types]
         try:
-            made = _core.make_map_kernel(function, function.key, 0, operands, MapKernel)
+            made = _core.make_map_kernel(function, function.key, 0, operands, MapKernel, derivative=derivative)
         except WarpCodegenTypeError as error:
             names = ", ".join(builtins.type(v).__name__ for v in args)
             raise WarpCodegenTypeError(
                 f"Couldn't find a function '{function.key}' compatible with the arguments '{names}': {error}"
             ) from None
-        _calls[function.key, operand_types] = made
+        _calls[identity] = made
     kernel, result_types = made
     results = _core.call_kernel(kernel, values, result_types)
     read = [types.class_of(r._type) for r in results]

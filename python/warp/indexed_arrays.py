@@ -9,7 +9,8 @@ import typing
 from warp import _core, types
 from warp.annotations import FAMILIES, family_pattern, family_type, subscripted
 from warp.array_data import numpy_view
-from warp.arrays import HOOKS, array, converted_element
+from warp.arrays import HOOKS, array, converted_element, gradient_of
+from warp.errors import WarpGradientError
 
 
 class indexed_array_base:
@@ -94,6 +95,8 @@ class indexed_array_base:
         """Copies between arrays of one shape, at least one of which has indices."""
         if _core.is_recording():
             raise NotImplementedError("copies of arrays with indices cannot be recorded")
+        if (_core.get_tape() is not None and dest.requires_grad) or _core.get_forward() is not None:
+            raise WarpGradientError("copies of arrays with indices have no derivative: launch a kernel that copies")
         if dest.size == 0:
             return
         content = src._gather() if isinstance(src, indexed_array_base) else numpy_view(src)
@@ -182,10 +185,10 @@ class indexedarray(indexed_array_base):
             value._set_array(1 + i, index)
         return value
 
-    def _gradient(self):
-        """The same view of the gradient."""
+    def _gradient(self, of=gradient_of):
+        """The same view of the gradient, which `of` gives."""
         value = _core.Value(family_type("indexedarray", self.dtype, self.ndim))
-        value._set_array(0, self.data.grad)
+        value._set_array(0, of(self.data))
         for i, index in enumerate(self.indices):
             value._set_array(1 + i, index)
         return value

@@ -198,6 +198,14 @@ class MapKernel(Kernel):
         return modules.digest(self.key, id(self))
 
 
+class TangentKernel(MapKernel):
+    """A kernel together with its tangent."""
+
+    def __init__(self, name, defaults):
+        super().__init__(name, defaults)
+        self.module = modules.get_module("warp.tangents")
+
+
 # name of a unique module -> its kernel
 _unique = {}
 

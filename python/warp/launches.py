@@ -31,7 +31,7 @@ class Launch:
         self.dim = 1 if bounds is None else bounds
         self._names = [argument.label for argument in kernel.adj.args]
         self._types = [type for _, type, _ in kernel._signature()]
-        self._arguments = [_default(t) for t in self._types] if params is None else list(params)
+        self._arguments = [zero_of(t) for t in self._types] if params is None else list(params)
         self._gradients = [None] * len(self._arguments)
 
     @property
@@ -40,7 +40,7 @@ class Launch:
         if not self.adjoint:
             return [self.dim, *self._arguments]
         pairs = zip(self._gradients, self._types, strict=True)
-        return [self.dim, *self._arguments, *(_default(t) if g is None else g for g, t in pairs)]
+        return [self.dim, *self._arguments, *(zero_of(t) if g is None else g for g, t in pairs)]
 
     def set_dim(self, dim):
         self.dim = dim
@@ -90,7 +90,7 @@ class Launch:
             _core.launch(self.kernel, self.dim, self._arguments, device=self.device)
 
 
-def _default(type):
+def zero_of(type):
     """The zero of a parameter's type."""
     if type is None or type.kind == "array":
         return None

@@ -6,7 +6,7 @@ import inspect
 from warp import _core, dtypes, modules, types
 from warp.annotations import is_annotation
 from warp.array_data import numpy_dtype_of
-from warp.arrays import array
+from warp.arrays import array, gradient_of
 from warp.devices import get_device
 from warp.errors import WarpCodegenAttributeError
 from warp.kernels import Argument
@@ -159,16 +159,16 @@ class struct_base(_core.Value):
             elif hasattr(value, "_weft_arrays"):
                 yield from value._weft_arrays()
 
-    def _gradient(self):
-        """The same struct with the gradients of its arrays; the rest is zero."""
+    def _gradient(self, of=gradient_of):
+        """The same struct with the gradients of its arrays, which `of` gives; the rest is zero."""
         result = type(self)()
         for name, value in self._members.items():
             if isinstance(value, _core.Array):
-                setattr(result, name, value.grad)
+                setattr(result, name, of(value))
             elif isinstance(value, struct_base):
-                setattr(result, name, value._gradient())
+                setattr(result, name, value._gradient(of))
             elif hasattr(value, "_gradient"):
-                result._set_part(self._fields[name][1], value._gradient())
+                result._set_part(self._fields[name][1], value._gradient(of))
         return result
 
     def assign(self, value):

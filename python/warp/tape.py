@@ -46,6 +46,20 @@ class _CopyRecord:
         return (self.dest, self.src)
 
 
+class _FillRecord:
+    """What an array held before it was filled has no gradient through it."""
+
+    def __init__(self, filled):
+        self.filled = filled
+
+    def backward(self):
+        if self.filled.grad is not None:
+            self.filled.grad.zero_()
+
+    def arrays(self):
+        return (self.filled,)
+
+
 class _FunctionRecord:
     def __init__(self, function, arrays):
         self.function, self.given = function, arrays
@@ -101,6 +115,10 @@ class Tape:
 
     def _record_copy(self, dest, src):
         self.launches.append(_CopyRecord(dest, src))
+
+    def _record_fill(self, filled):
+        if filled.grad is not None:
+            self.launches.append(_FillRecord(filled))
 
     def record_func(self, backward, arrays):
         """Records a function that `backward` calls in its turn; `arrays` are those whose gradients it uses."""

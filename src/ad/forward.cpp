@@ -280,7 +280,9 @@ class Tangent {
     }
 
     void call(const Op& op) {
-        const Function& callee = tangent_of(module_, *module_.find(op.text));
+        const Function& original = *module_.find(op.text);
+        if (!original.adjoint.empty()) return call_with_gradient(op, original);
+        const Function& callee = tangent_of(module_, original);
         Values arguments = primals(op.operands);
         for (const Value* v : op.operands) {
             if (!v->type.is_differentiable()) continue;
@@ -302,6 +304,75 @@ class Tangent {
                 shadows_.set(op.results[i], made[next]);
             }
             ++next;
+        }
+    }
+
+    // A function with a gradient of its own means that one: each number of its results has as tangent the product of
+    // its gradient, by a seed of 1, with the tangents of the arguments.
+    void call_with_gradient(const Op& op, const Function& callee) {
+        const Values values = primals(op.operands);
+        const Values results = b_.call(callee, values);
+        for (size_t i = 0; i < results.size(); ++i) map_[op.results[i]] = results[i];
+        bool any = false;
+        for (const Value* v : op.operands) {
+            any = any || tangent(v);
+            if (!v->type.contains_array() || !v->type.is_differentiable()) continue;
+            throw UserError(ErrorKind::Gradient,
+                            "no tangent through '" + callee.name + "', whose gradient is its own and adds to arrays",
+                            op.location);
+        }
+        if (!any) return;
+        const Function& adjoint = *module_.find(callee.adjoint);
+        Values seeds;
+        for (const Value* result : op.results) {
+            if (result->type.is_differentiable()) seeds.push_back(b_.zero(result->type));
+        }
+        size_t which = 0;
+        for (const Value* result : op.results) {
+            if (!result->type.is_differentiable()) continue;
+            Value* zero = seeds[which];
+            tangents_[result] = by_number(result->type, [&](Value* seed, Type number) {
+                seeds[which] = seed;
+                return product_with_gradient(op, adjoint, values, seeds, number);
+            });
+            seeds[which++] = zero;
+        }
+    }
+
+    // A value of the type, number by number: `make` gets the value that is 1 there and 0 elsewhere, and the number's
+    // type.
+    Value* by_number(Type type, const std::function<Value*(Value*, Type)>& make) {
+        if (type.is_scalar()) return type.is_float() ? make(b_.constant(type, 1.0), type) : b_.zero(type);
+        if (!type.is_aggregate()) return b_.zero(type);
+        Values parts;
+        for (int i = 0; i < type.part_count(); ++i) {
+            parts.push_back(by_number(type.part(i), [&](Value* seed, Type number) {
+                return make(b_.insert(b_.zero(type), seed, i), number);
+            }));
+        }
+        return b_.compose(type, parts);
+    }
+
+    Value* product_with_gradient(const Op& op, const Function& adjoint, Values arguments, const Values& seeds,
+                                 Type number) {
+        arguments.insert(arguments.end(), seeds.begin(), seeds.end());
+        const Values gradients = b_.call(adjoint, arguments);
+        Value* sum = b_.zero(number);
+        size_t next = 0;
+        for (const Value* v : op.operands) {
+            if (!v->type.is_differentiable()) continue;
+            Value* gradient = gradients[next++];
+            if (Value* t = tangent(v)) add_product(sum, gradient, t);
+        }
+        return sum;
+    }
+
+    // Adds the products of all numbers of two values of one type.
+    void add_product(Value*& sum, Value* a, Value* b) {
+        if (a->type.is_float()) {
+            sum = b_.add(sum, b_.cast(sum->type, b_.mul(a, b)));
+        } else if (a->type.is_aggregate()) {
+            for (int i = 0; i < a->type.part_count(); ++i) add_product(sum, b_.extract(a, i), b_.extract(b, i));
         }
     }
 

@@ -96,6 +96,11 @@ void export_arrays(nb::module_& m) {
              })
         .def("_before_write", &Array::before_write,
              "To be called before the content changes otherwise than by the core.")
+        // Which storage, as a number that is its own for as long as it lives, and where in it the array begins.
+        .def_prop_ro(
+            "_storage",
+            [](const Array& a) { return reinterpret_cast<uintptr_t>(a.storage() ? a.storage().get() : nullptr); })
+        .def_prop_ro("_offset", [](const Array& a) { return a.storage() ? a.data() - a.storage()->data() : 0; })
         .def_prop_ro("_exported", [](const Array& a) { return a.storage() && a.storage()->exported(); })
         .def(
             "_content_hash", [](const Array& a) { return runtime::content_hash(a); },

@@ -41,7 +41,7 @@ using OperandDescription = std::tuple<ir::Type, int, std::vector<bool>, std::str
 // types of its results.
 nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
                           const std::vector<OperandDescription>& descriptions, nb::handle cls,
-                          const std::string& backend, const std::vector<std::string>& out_words) {
+                          const std::string& backend, const std::vector<std::string>& out_words, bool derivative) {
     const frontend::Binding binding = read_binding(callee);
     std::vector<runtime::MapOperand> operands;
     for (const auto& [type, dimensions, single, word] : descriptions) {
@@ -52,13 +52,38 @@ nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
     runtime::MapKernel made;
     {
         const nb::gil_scoped_release release;
-        made = runtime::make_map_kernel(binding, name, operands, ndim, out_kinds);
+        made = runtime::make_map_kernel(binding, name, operands, ndim, out_kinds, derivative);
     }
     nb::object object = cls(name, nb::none());
     KernelObject& kernel = nb::cast<KernelObject&>(object);
     kernel.options.backend = backend;
     kernel.made.push_back(std::make_unique<runtime::Kernel>(name, made.source, kernel.options));
     return nb::make_tuple(object, made.results);
+}
+
+// The kernel of class `cls` that computes a kernel's instance together with its tangent.
+nb::object tangent_kernel(nb::handle self, const std::vector<ir::Type>& types, nb::handle cls) {
+    runtime::Kernel& kernel = kernel_of(self);
+    KernelInstance* instance = nullptr;
+    {
+        const nb::gil_scoped_release release;
+        instance = &kernel.instance(types);
+    }
+    nb::object& found = nb::inst_ptr<KernelObject>(self)->tangents[instance];
+    if (!found.is_valid()) {
+        std::unique_ptr<runtime::Kernel> tangent;
+        {
+            const nb::gil_scoped_release release;
+            tangent = std::make_unique<runtime::Kernel>(instance->tangent());
+        }
+        nb::object object = cls(tangent->name(), nb::none());
+        KernelObject& made = nb::cast<KernelObject&>(object);
+        made.options = kernel.options();
+        made.made.push_back(std::move(tangent));
+        // Another thread may have been first.
+        if (!found.is_valid()) found = std::move(object);
+    }
+    return found;
 }
 
 // How often settings that kernels depend on have changed.
@@ -129,6 +154,8 @@ void export_kernels(nb::module_& m) {
                 self.kernel = nullptr;
             },
             "The source, and what it refers to, is looked at again when the kernel is next needed.")
+        .def("_tangent", &tangent_kernel, nb::arg("types"), nb::arg("cls"),
+             "The kernel that computes this one and its tangent; its parameters: ad/forward.h.")
         .def("_is_compiled",
              [](const KernelObject& self) {
                  const KernelInstance* single = self.kernel == nullptr ? nullptr : self.kernel->single();
@@ -218,7 +245,8 @@ void export_kernels(nb::module_& m) {
             nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
             "(read, written) for the arrays of each parameter.");
     m.def("make_map_kernel", &make_map_kernel, nb::arg("callee"), nb::arg("name"), nb::arg("ndim"), nb::arg("operands"),
-          nb::arg("cls"), nb::arg("backend") = "", nb::arg("out_kinds") = std::vector<std::string>());
+          nb::arg("cls"), nb::arg("backend") = "", nb::arg("out_kinds") = std::vector<std::string>(),
+          nb::arg("derivative") = false);
     m.def("settings_changed", [] { ++settings_count(); }, "Kernels read their settings again.");
     m.def("dump_kinds", [](const std::string& name) {
         std::vector<std::string> kinds = {"source-ir", "ir"};

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct KernelObject {
     std::vector<std::unique_ptr<runtime::Kernel>> made;
     // Those it had before it was looked at again: recorded launches and other threads may still run them.
     std::vector<std::unique_ptr<runtime::Kernel>> earlier;
+    // The kernel objects of the tangents, by instance.
+    std::map<const runtime::KernelInstance*, nanobind::object> tangents;
 };
 
 // The runtime's kernel of a _core.Kernel, read from its source if that has not been done; needs the GIL.

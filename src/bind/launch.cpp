@@ -1,12 +1,14 @@
 // launch(), as the package exports it, and the launch of adjoints. A plain C function with vectorcall: the way from
 // Python to the kernel is what a launch costs.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/error.h"
 #include "bind/errors.h"
@@ -31,8 +33,11 @@ using runtime::LaunchRecord;
 
 constexpr int kMaxLaunchDims = 4;
 
-// The active tape, or null.
+// The active tape, or null; whether it keeps what launches on arrays without gradients need too.
 PyObject* g_tape = nullptr;
+bool g_tape_wants_all = false;
+// Forward mode, or null: launches go to it instead (tangents.py).
+PyObject* g_forward = nullptr;
 // Called before and after each launch (kernel, dim, arguments, device, adjoint, after), or null.
 PyObject* g_observer = nullptr;
 
@@ -187,7 +192,7 @@ void launch_forward(nb::handle kernel, Arguments& arguments, const LaunchShape& 
 // The arrays of a launch for its record; none when nothing has a gradient.
 std::vector<LaunchRecord::Given> given_arrays(const Arguments& arguments, const Code& code) {
     std::vector<LaunchRecord::Given> given;
-    bool differentiable = false;
+    bool differentiable = g_tape_wants_all;
     const auto& parameters = code.parameters();
     for (size_t i = 0; i < parameters.size(); ++i) {
         if (!parameters[i].type.contains_array()) continue;
@@ -231,9 +236,10 @@ nb::object own_gradient(PyObject* argument) {
     return nb::hasattr(argument, "_gradient") ? nb::borrow(argument) : nb::object(nb::none());
 }
 
-// `gradients`: for each argument the gradient to use, or null: each one's own. `record`: of the launch, or null.
-void launch_adjoint(nb::handle kernel, Arguments& arguments, PyObject* gradients, const LaunchShape& shape,
-                    runtime::Device& device, LaunchRecord* record) {
+// `gradients`: for each argument the gradient to use; where it has none, or there are none, the argument's own, unless
+// `given_only`. `record`: of the launch, or null.
+void launch_adjoint(nb::handle kernel, Arguments& arguments, const nb::tuple& gradients, bool given_only,
+                    const LaunchShape& shape, runtime::Device& device, LaunchRecord* record) {
     KernelInstance& instance = instance_of(kernel, arguments);
     Code* code = nullptr;
     {
@@ -260,10 +266,9 @@ void launch_adjoint(nb::handle kernel, Arguments& arguments, PyObject* gradients
     for (size_t i = own; i < parameters.size(); ++i) {
         const auto of = static_cast<size_t>(instance.gradient_parameters()[i - own]);
         nb::object gradient;
-        if (gradients != nullptr && static_cast<Py_ssize_t>(of) < PyTuple_GET_SIZE(gradients)) {
-            gradient = nb::borrow(PyTuple_GET_ITEM(gradients, static_cast<Py_ssize_t>(of)));
-        }
-        if (!gradient.is_valid() || gradient.is_none()) gradient = own_gradient(arguments[of]);
+        if (of < gradients.size()) gradient = nb::borrow(gradients[of]);
+        const bool missing = !gradient.is_valid() || gradient.is_none();
+        if (missing) gradient = given_only ? nb::object(nb::none()) : own_gradient(arguments[of]);
         runtime::Parameter parameter = parameters[i];
         parameter.name = "gradient of " + parameters[of].name;
         block.pack_gradient(gradient.ptr(), parameter, device);
@@ -380,6 +385,11 @@ void observe(nb::handle kernel, const LaunchShape& shape, const Arguments& argum
     observer(kernel, dims_of(shape), arguments.tuple(), nb::cast(&device, nb::rv_policy::reference), adjoint, after);
 }
 
+[[noreturn]] void refuse_in_forward_mode() {
+    throw UserError(ErrorKind::Gradient,
+                    "forward mode does not see through adjoints: use wp.hvp() for second derivatives");
+}
+
 nb::object launch_with(const Values& values) {
     const nb::handle kernel(values[Kernel]);
     if (!nb::isinstance<KernelObject>(kernel)) {
@@ -399,10 +409,17 @@ nb::object launch_with(const Values& values) {
                                                   truth(values[Adjoint], false));
     }
     const bool adjoint = truth(values[Adjoint], false);
+    if (g_forward != nullptr && adjoint) refuse_in_forward_mode();
+    if (g_forward != nullptr) {
+        instance_of(kernel, arguments);  // adds the defaults
+        nb::handle(g_forward).attr("_launch")(kernel, dims_of(shape), arguments.tuple(),
+                                              nb::cast(&device, nb::rv_policy::reference));
+        return nb::none();
+    }
     if (g_observer != nullptr) observe(kernel, shape, arguments, device, adjoint, false);
     if (adjoint) {
         const nb::tuple gradients = Arguments(values[AdjInputs], values[AdjOutputs]).tuple();
-        launch_adjoint(kernel, arguments, gradients.ptr(), shape, device, nullptr);
+        launch_adjoint(kernel, arguments, gradients, false, shape, device, nullptr);
     } else if (g_tape == nullptr || !truth(values[RecordTape], true)) {
         launch_forward(kernel, arguments, shape, device);
     } else {
@@ -444,22 +461,34 @@ void export_launch(nb::module_& m) {
     m.def(
         "launch_adjoint",
         [](nb::handle kernel, nb::handle dim, nb::handle arguments, runtime::Device& device,
-           const std::shared_ptr<LaunchRecord>& record) {
+           const std::shared_ptr<LaunchRecord>& record, const std::optional<nb::tuple>& gradients) {
+            if (g_forward != nullptr) refuse_in_forward_mode();
             Arguments given(arguments.ptr(), nullptr);
-            launch_adjoint(kernel, given, nullptr, read_shape(dim.ptr()), device, record.get());
+            launch_adjoint(kernel, given, gradients.value_or(nb::tuple()), gradients.has_value(), read_shape(dim.ptr()),
+                           device, record.get());
         },
         nb::arg("kernel"), nb::arg("dim"), nb::arg("arguments"), nb::arg("device"), nb::arg("record"),
-        "Runs the adjoint of a recorded launch on the gradients of its arguments.");
+        nb::arg("gradients") = nb::none(),
+        "Runs the adjoint of a recorded launch on the gradients of its arguments, or on `gradients`: one for each.");
     m.def("call_kernel", &call_kernel, nb::arg("kernel"), nb::arg("values"), nb::arg("results"),
           "Runs a kernel of make_map_kernel() on plain values; returns a Value for each result.");
     nb::setattr(m, "launch", nb::steal(PyCFunction_NewEx(&g_launch, nullptr, m.attr("__name__").ptr())));
+    const auto replace = [](PyObject*& slot, const nb::object& object) {
+        PyObject* old = slot;
+        slot = object.is_none() ? nullptr : nb::object(object).release().ptr();
+        Py_XDECREF(old);
+    };
     m.def(
         "set_tape",
-        [](const nb::object& tape) {
-            Py_XDECREF(g_tape);
-            g_tape = tape.is_none() ? nullptr : nb::object(tape).release().ptr();
+        [replace](const nb::object& tape) {
+            g_tape_wants_all = nb::hasattr(tape, "_records_all");
+            replace(g_tape, tape);
         },
         nb::arg("tape").none(), "The tape that records launches from now on.");
+    m.def(
+        "set_forward", [replace](const nb::object& forward) { replace(g_forward, forward); }, nb::arg("forward").none(),
+        "Forward mode, which gets launches from now on; None: they run.");
+    m.def("get_forward", [] { return g_forward == nullptr ? nb::object(nb::none()) : nb::borrow(g_forward); });
     m.def(
         "set_launch_observer",
         [](const nb::object& observer) {

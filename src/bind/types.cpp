@@ -94,6 +94,7 @@ void export_types(nb::module_& m) {
                          return offsets;
                      })
         .def_prop_ro("is_differentiable", [](ir::Type t) { return t.is_differentiable(); })
+        .def_prop_ro("contains_array", [](ir::Type t) { return t.contains_array(); })
         .def_prop_ro("user_name", [](ir::Type t) { return builtins::user_name(t); })
         .def(
             "__eq__",

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "ad/forward.h"
 #include "ad/reverse.h"
 #include "base/error.h"
 #include "codegen/compile.h"
@@ -78,8 +79,26 @@ Code& KernelInstance::adjoint() {
     return *adjoint_;
 }
 
+std::unique_ptr<KernelInstance> KernelInstance::tangent() const {
+    const auto start = std::chrono::steady_clock::now();
+    std::unique_ptr<ir::Module> module = codegen::prepare(*module_);
+    const std::string tangent = ad::add_tangent(*module, name_);
+    opt::keep_reachable(*module, tangent);
+    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    return std::make_unique<KernelInstance>(tangent, std::move(module), options_, elapsed.count());
+}
+
 Kernel::Kernel(std::string name, std::shared_ptr<const frontend::FunctionSource> source, KernelOptions options)
     : name_(std::move(name)), source_(std::move(source)), options_(std::move(options)) {}
+
+Kernel::Kernel(std::unique_ptr<KernelInstance> only)
+    : name_(only->name()), options_(only->options()), has_signature_(true) {
+    for (const Parameter& parameter : only->forward().parameters()) {
+        signature_.push_back({parameter.name, parameter.type, false});
+    }
+    single_.store(only.get(), std::memory_order_release);
+    instances_.emplace(std::vector<const void*>(), std::move(only));
+}
 
 const std::vector<frontend::ParameterInfo>& Kernel::signature() {
     if (has_signature_.load(std::memory_order_acquire)) return signature_;

@@ -98,6 +98,9 @@ class KernelInstance {
     bool may_overwrite_own_inputs() const { return may_overwrite_own_inputs_; }
     double lower_milliseconds() const { return lower_milliseconds_; }
     const ir::Module& module() const { return *module_; }
+    // The kernel that computes this one and its tangent (ad/forward.h), as a kernel of its own, so that it has an
+    // adjoint and a tangent too. Throws UserError (Gradient) where it is refused.
+    std::unique_ptr<KernelInstance> tangent() const;
     bool is_compiled() const { return forward_->loaded()->ready(); }
 
   private:
@@ -116,6 +119,8 @@ class KernelInstance {
 class Kernel {
   public:
     Kernel(std::string name, std::shared_ptr<const frontend::FunctionSource> source, KernelOptions options);
+    // Of an instance that was made otherwise than from a user's source: the only one, and source() is not to be called.
+    explicit Kernel(std::unique_ptr<KernelInstance> only);
 
     const std::string& name() const { return name_; }
     const KernelOptions& options() const { return options_; }

@@ -76,22 +76,31 @@ struct Draft {
     }
 };
 
-ExprPtr call(const std::string& callee, size_t arguments, const std::string& stem) {
+ExprPtr call(ExprPtr callee, size_t arguments, const std::string& stem) {
     std::vector<ExprPtr> children;
-    children.push_back(name(callee));
+    children.push_back(std::move(callee));
     for (size_t i = 0; i < arguments; ++i) children.push_back(name(stem + std::to_string(i)));
     return expr(ExprKind::Call, "", std::move(children));
 }
 
-// `def <name>(x0, x1): return callee(x0, x1)`: lowered as a function, so that its results' types can be read.
+// `def <name>(x0, x1): return callee(x0, x1)`, or `grad(callee)(x0, x1)`: lowered as a function, so that its results'
+// types can be read.
 std::shared_ptr<const FunctionSource> wrapper(const Binding& callee, const std::string& function_name,
-                                              std::span<const MapOperand> operands, bool has_result) {
+                                              std::span<const MapOperand> operands, bool derivative) {
     Draft draft(function_name);
     for (size_t i = 0; i < operands.size(); ++i) draft.parameter("x" + std::to_string(i), operands[i].type);
     draft.environment->names_["callee"] = callee;
     auto statement = std::make_unique<Stmt>();
-    statement->kind = has_result ? StmtKind::Return : StmtKind::Expression;
-    statement->children.push_back(call("callee", operands.size(), "x"));
+    statement->kind = StmtKind::Return;
+    ExprPtr target = name("callee");
+    if (derivative) {
+        draft.environment->names_["grad"] = BuiltinName{"grad"};
+        std::vector<ExprPtr> parts;
+        parts.push_back(name("grad"));
+        parts.push_back(std::move(target));
+        target = expr(ExprKind::Call, "", std::move(parts));
+    }
+    statement->children.push_back(call(std::move(target), operands.size(), "x"));
     draft.tree->body.push_back(std::move(statement));
     return draft.source;
 }
@@ -117,7 +126,7 @@ void add_coordinates(FunctionTree& tree, int ndim, const std::string& shaped) {
     std::vector<ExprPtr> targets;
     for (int d = first; d < ndim; ++d) targets.push_back(name(coordinate(d)));
     ExprPtr target = targets.size() == 1 ? std::move(targets[0]) : expr(ExprKind::Tuple, "", std::move(targets));
-    tree.body.push_back(assign(std::move(target), call("tid", 0, "")));
+    tree.body.push_back(assign(std::move(target), call(name("tid"), 0, "")));
     for (int d = first; d > 0; --d) {
         const auto of_extent = [&](const std::string& op) {
             std::vector<ExprPtr> object;
@@ -199,9 +208,9 @@ std::vector<ir::Type> result_types(const std::shared_ptr<const FunctionSource>& 
 }  // namespace
 
 MapKernel make_map_kernel(const Binding& callee, const std::string& function_name, std::span<const MapOperand> operands,
-                          int ndim, std::span<const builtins::ArrayKind> out_kinds) {
+                          int ndim, std::span<const builtins::ArrayKind> out_kinds, bool derivative) {
     const std::string inner = function_name + "_element";
-    auto function = wrapper(callee, inner, operands, true);
+    auto function = wrapper(callee, inner, operands, derivative);
     std::vector<ir::Type> results = result_types(function, operands, ndim);
     if (results.size() == 1 && results[0].is(ir::TypeKind::Tuple)) {
         std::vector<ir::Type> parts;

@@ -30,10 +30,11 @@ struct MapKernel {
     std::vector<ir::Type> results;
 };
 
-// `name` is what messages call it; `out_kinds`: the kinds of the arrays that results go to (plain, where there are
-// fewer). Throws UserError where the callee does not take these types.
+// `derivative`: the callee's gradient (`wp.grad(callee)`) instead. `name` is what messages call it; `out_kinds`: the
+// kinds of the arrays that results go to (plain, where there are fewer). Throws UserError where the callee does not
+// take these types.
 MapKernel make_map_kernel(const frontend::Binding& callee, const std::string& name,
                           std::span<const MapOperand> operands, int ndim,
-                          std::span<const builtins::ArrayKind> out_kinds = {});
+                          std::span<const builtins::ArrayKind> out_kinds = {}, bool derivative = false);
 
 }  // namespace weft::runtime
