@@ -59,7 +59,7 @@ venv: system
 $(VENV)/.stamp: tools/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Weft needs Python 3.10 or newer: make PYTHON=...")'
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off -r tools/requirements.txt 2>&1 | grep -E "^(Collecting|  Downloading|Installing|Successfully|ERROR)" | cut -c1-100
+	@$(VENV)/bin/python -m pip install --disable-pip-version-check --progress-bar off -r tools/requirements.txt 2>&1 | { grep -E "^(Collecting|  Downloading|Installing|Successfully|ERROR)" || true; } | cut -c1-100
 	@echo $(CURDIR)/python > $$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/weft-source.pth
 	@touch $@
 

@@ -41,6 +41,25 @@ foreach(triple IN LISTS device_triples)
 endforeach()
 weft_embed(device_bitcode embedded_device_bitcode ${device_modules})
 
+# --- NVIDIA's maths functions ----------------------------------------------------------------------------------------
+
+# libdevice comes with the registry's package nvidia-cuda-nvcc-cu12 (tools/requirements.txt); its licence lets it travel on.
+set(libdevice "")
+if(WEFT_CUDA)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -c "import importlib.util as u; print(*u.find_spec('nvidia.cuda_nvcc').submodule_search_locations)"
+    OUTPUT_VARIABLE nvcc_package
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  find_file(WEFT_LIBDEVICE libdevice.10.bc HINTS "${nvcc_package}/nvvm/libdevice" /usr/local/cuda/nvvm/libdevice NO_DEFAULT_PATH)
+  find_program(WEFT_PTXAS ptxas HINTS "${nvcc_package}/bin" /usr/local/cuda/bin) # for the tests
+  if(WEFT_LIBDEVICE)
+    set(libdevice "${WEFT_LIBDEVICE}")
+  else()
+    message(WARNING "libdevice.10.bc was not found (pip install nvidia-cuda-nvcc-cu12): this build makes no code for NVIDIA GPUs")
+  endif()
+endif()
+weft_embed(libdevice embedded_libdevice ${libdevice})
+
 # --- LLVM and clang --------------------------------------------------------------------------------------------------
 
 # The least that compiles to X86 objects and PTX: llvm-config adds what these depend on.
@@ -77,7 +96,7 @@ find_library(ZSTD_STATIC NAMES libzstd.a REQUIRED)
 
 # --- the library -----------------------------------------------------------------------------------------------------
 
-add_library(weft_codegen SHARED ${weft_sources_weft_codegen} ${embedded_device_bitcode}
+add_library(weft_codegen SHARED ${weft_sources_weft_codegen} ${embedded_device_bitcode} ${embedded_libdevice}
                                 "${PROJECT_SOURCE_DIR}/cmake/polly_stub.cpp")
 target_include_directories(weft_codegen SYSTEM PRIVATE "${llvm_include_dir}")
 target_compile_definitions(weft_codegen PRIVATE WEFT_SNIPPETS=$<BOOL:${WEFT_SNIPPETS}>)

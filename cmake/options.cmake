@@ -3,6 +3,7 @@
 option(WEFT_TESTS "Build the core tests" ON)
 option(WEFT_SANITIZE "Build with the address and undefined-behaviour sanitizers" OFF)
 option(WEFT_CODEGEN "Build libweft_codegen (needs LLVM)" ON)
+option(WEFT_CUDA "Build the backend for NVIDIA GPUs into libweft_codegen (needs libdevice)" ON)
 option(WEFT_SNIPPETS "Link clang into libweft_codegen, for native snippets" ON)
 set(WEFT_PREBUILT "" CACHE PATH "Folder of a built libweft.so: build the Python extension alone")
 

@@ -215,18 +215,19 @@ void export_kernels(nb::module_& m) {
             "Milliseconds a stage, and whether the code came from the cache.")
         .def(
             "_dump",
-            [](nb::handle self, const std::string& kind, const std::vector<ir::Type>& types, bool adjoint) {
+            [](nb::handle self, const std::string& kind, const std::vector<ir::Type>& types, bool adjoint,
+               const std::string& wanted) {
                 runtime::Kernel& kernel = kernel_of(self);
                 const nb::gil_scoped_release release;
                 const ir::Module& module = code_of(kernel, types, adjoint).module();
                 if (kind == "source-ir") return ir::print(module);
-                codegen::Backend& backend =
-                    codegen::backend(kernel.options().backend.empty() ? codegen::backends().front().name
-                                                                      : kernel.options().backend)
-                        .open();
-                return codegen::dump(module, backend, kernel.options().codegen, kind);
+                const std::string& name = !wanted.empty()                     ? wanted
+                                          : !kernel.options().backend.empty() ? kernel.options().backend
+                                                                              : codegen::backends().front().name;
+                return codegen::dump(module, codegen::backend(name).open(), kernel.options().codegen, kind);
             },
-            nb::arg("kind"), nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false)
+            nb::arg("kind"), nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
+            nb::arg("backend") = "")
         .def(
             "_access",
             [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint) {

@@ -11,6 +11,7 @@ std::string Options::key() const {
     if (fast_math) out += " fast";
     if (contract) out += " contract";
     if (lanes != 0) out += " x" + std::to_string(lanes);
+    if (!architecture.empty()) out += " " + architecture;
     if (line_info) out += " lines";
     return out;
 }

@@ -16,6 +16,7 @@ struct Options {
     int optimize = 2;        // 0: quick and plain, 2: the slim pipeline (design: no SLP)
     int lanes = 0;           // items that run side by side on a CPU; 1: one after the other, 0: as the machine wants it
     bool line_info = false;  // debug information that maps instructions to the user's lines
+    std::string architecture = {};  // of a GPU ("sm_90"); "": the oldest that the backend serves
     bool operator==(const Options&) const = default;
     std::string key() const;  // distinct for distinct options; part of the cache key
 };
@@ -24,6 +25,7 @@ struct Options {
 enum class ImageFormat {
     Object,         // a relocatable ELF object for this machine, loaded by runtime/cpu/object_loader
     SharedLibrary,  // an ELF shared library, opened with dlopen
+    Ptx,            // text that NVIDIA's driver compiles, for it takes kernels as nvptx/thread_entry.cpp tells
 };
 
 struct Image {
@@ -72,6 +74,7 @@ struct BackendInfo {
     std::string name;
     // What of machine and compiler the image depends on, besides `name`; known without loading the compiler.
     std::string (*target_key)();
+    bool runs_on_host;   // whether its images are for the CPU of this machine
     Backend& (*open)();  // loads the compiler on first use; throws UserError (Unsupported) when it cannot
 };
 

@@ -16,25 +16,40 @@ std::string codegen_library() {
 }
 
 // The libraries of one process do not change.
-std::string llvm_cpu_key() {
-    static const std::string key = build_id(codegen_library()) + " " + build_id(library_path()) + " " + cpu_key();
+const std::string& libraries_key() {
+    static const std::string key = build_id(codegen_library()) + " " + build_id(library_path());
     return key;
 }
 
+std::string llvm_cpu_key() { return libraries_key() + " " + cpu_key(); }
+std::string llvm_nvptx_key() { return libraries_key(); }
+
+// What the library's function of that name gives; may be null.
+Backend* open_llvm(const char* function) {
+    const std::string path = codegen_library();
+    void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (handle == nullptr) {
+        const char* reason = dlerror();
+        throw UserError(ErrorKind::Unsupported,
+                        std::string("the compiler does not load: ") + (reason != nullptr ? reason : path.c_str()));
+    }
+    using Open = Backend* (*)();
+    const auto open = reinterpret_cast<Open>(dlsym(handle, function));
+    WEFT_CHECK(open != nullptr, path + " has no " + function);
+    return open();
+}
+
 Backend& open_llvm_cpu() {
-    static Backend* const backend = [] {
-        const std::string path = codegen_library();
-        void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        if (handle == nullptr) {
-            const char* reason = dlerror();
-            throw UserError(ErrorKind::Unsupported,
-                            std::string("the compiler does not load: ") + (reason != nullptr ? reason : path.c_str()));
-        }
-        using Open = Backend* (*)();
-        const auto open = reinterpret_cast<Open>(dlsym(handle, "weft_codegen_cpu_backend"));
-        WEFT_CHECK(open != nullptr, path + " has no weft_codegen_cpu_backend");
-        return open();
-    }();
+    static Backend* const backend = open_llvm("weft_codegen_cpu_backend");
+    return *backend;
+}
+
+Backend& open_llvm_nvptx() {
+    static Backend* const backend = open_llvm("weft_codegen_nvptx_backend");
+    if (backend == nullptr) {
+        throw UserError(ErrorKind::Unsupported,
+                        "this build of Weft makes no code for NVIDIA GPUs: libdevice was missing when it was built");
+    }
     return *backend;
 }
 
@@ -42,8 +57,9 @@ Backend& open_llvm_cpu() {
 
 const std::vector<BackendInfo>& backends() {
     static const std::vector<BackendInfo> all = {
-        {"llvm-cpu", llvm_cpu_key, open_llvm_cpu},
-        {"cxx-host", cxx::host_key, cxx::open_host},
+        {"llvm-cpu", llvm_cpu_key, true, open_llvm_cpu},
+        {"cxx-host", cxx::host_key, true, cxx::open_host},
+        {"llvm-nvptx", llvm_nvptx_key, false, open_llvm_nvptx},
     };
     return all;
 }

@@ -1,41 +1,17 @@
 // The backend "llvm-cpu": IR to LLVM IR to a relocatable object for this machine. Thread-safe: one context a compile.
 #include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/Support/raw_ostream.h>
 
-#include <chrono>
-
-#include "base/error.h"
 #include "codegen/backend.h"
+#include "codegen/llvm/cpu_machine.h"
 #include "codegen/llvm/device_library.h"
+#include "codegen/llvm/llvm_text.h"
 #include "codegen/llvm/module_emitter.h"
 #include "codegen/llvm/optimize.h"
+#include "codegen/llvm/stages.h"
 #include "codegen/llvm/target.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {
-
-class Stages {
-  public:
-    explicit Stages(std::vector<StageTime>* times) : times_(times) {}
-    void end(const char* stage) {
-        const auto now = std::chrono::steady_clock::now();
-        if (times_ != nullptr)
-            times_->push_back({stage, std::chrono::duration<double, std::milli>(now - start_).count()});
-        start_ = now;
-    }
-
-  private:
-    std::vector<StageTime>* times_;
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-std::string printed(const llvm::Module& module) {
-    std::string out;
-    llvm::raw_string_ostream stream(out);
-    module.print(stream, nullptr);
-    return out;
-}
 
 class CpuBackend final : public Backend {
   public:
@@ -70,22 +46,17 @@ class CpuBackend final : public Backend {
             target.configure(*llvm);
             stages.end("target");
             const int lanes = options.lanes != 0 ? options.lanes : options.optimize > 0 ? HostTarget::lanes() : 1;
-            emit_module(module, *llvm, options, HostTarget::has_half_instructions(), lanes);
+            const CpuMachine machine(lanes);
+            emit_module(module, *llvm, options, machine);
             stages.end("emit");
-            link_device_library(*llvm);
+            link_device_library(*llvm, machine);
             stages.end("link");
 #ifdef NDEBUG
             const bool checked = options.optimize == 0;  // the level for finding faults, ours included
 #else
             const bool checked = true;
 #endif
-            if (checked) check();
-        }
-
-        void check() const {
-            std::string problem;
-            llvm::raw_string_ostream stream(problem);
-            if (llvm::verifyModule(*llvm, &stream)) throw InternalError("bad LLVM IR: " + problem + printed(*llvm));
+            if (checked) check_module(*llvm);
         }
 
         void optimize(const Options& options) {

@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "codegen/llvm/widen.h"
-#include "codegen/symbols.h"
 #include "embedded/device_bitcode.h"
 
 namespace weft::codegen::llvm_backend {
@@ -20,12 +19,12 @@ namespace {
 
 std::string_view text(llvm::StringRef name) { return {name.data(), name.size()}; }
 
-std::set<std::string> unbound(const llvm::Module& module) {
+std::set<std::string> unbound(const llvm::Module& module, const Machine& machine) {
     std::set<std::string> out;
     for (const llvm::Function& function : module) {
         const bool made_here = !scalar_name_of(function.getName().str()).empty();
         if (function.isDeclaration() && !made_here && !function.isIntrinsic() &&
-            !is_host_symbol(text(function.getName()))) {
+            !machine.is_bound_at_load(text(function.getName()))) {
             out.insert(function.getName().str());
         }
     }
@@ -45,7 +44,7 @@ std::unique_ptr<llvm::Module> device_module(llvm::LLVMContext& context, std::str
 
 }  // namespace
 
-void link_device_library(llvm::Module& module) {
+void link_device_library(llvm::Module& module, const Machine& machine) {
     // Functions of vectors are made of those of numbers, once these are there.
     std::vector<llvm::Function*> wide;
     for (llvm::Function& function : module) {
@@ -58,7 +57,7 @@ void link_device_library(llvm::Module& module) {
         module.getOrInsertFunction(scalar_name_of(function->getName().str()),
                                    llvm::FunctionType::get(type->getReturnType()->getScalarType(), parameters, false));
     }
-    const auto wanted = unbound(module);
+    const auto wanted = unbound(module, machine);
     if (wanted.empty()) return;
     auto library = device_module(module.getContext(), module.getTargetTriple());
     for (const std::string& name : wanted) {
@@ -97,7 +96,7 @@ void link_device_library(llvm::Module& module) {
         function->setLinkage(llvm::GlobalValue::InternalLinkage);
         function->addFnAttr(llvm::Attribute::AlwaysInline);
     }
-    const auto left = unbound(module);
+    const auto left = unbound(module, machine);
     WEFT_CHECK(left.empty(), "the device library calls unknown " + *left.begin());
 }
 

@@ -35,7 +35,7 @@ FunctionEmitter::FunctionEmitter(ModuleContext& module, const ir::Function& sour
       source_(source),
       target_(target),
       builder_(llvm::BasicBlock::Create(module.llvm.getContext(), "entry", &target)),
-      scalars_(module.llvm, builder_, module.half_instructions, module.options.fast_math) {
+      scalars_(module.llvm, builder_, module.machine, module.options.fast_math) {
     llvm::FastMathFlags flags;
     if (module.options.contract) flags.setAllowContract();
     if (module.options.fast_math) {
@@ -89,7 +89,7 @@ Scalars FunctionEmitter::load(ir::Type type, Value* address) {
         if (leaf.kind == LeafKind::Number) {
             out.push_back(scalars_.load(leaf.scalar, place));
         } else {
-            out.push_back(builder_.CreateAlignedLoad(leaf_type(leaf), place, llvm::Align(1)));
+            out.push_back(builder_.CreateAlignedLoad(leaf_type(leaf), place, scalars_.alignment(8)));
         }
     }
     return out;
@@ -102,7 +102,7 @@ void FunctionEmitter::store(ir::Type type, const Scalars& scalars, Value* addres
         if (leaves[i].kind == LeafKind::Number) {
             scalars_.store(leaves[i].scalar, scalars[i], place);
         } else {
-            builder_.CreateAlignedStore(scalars[i], place, llvm::Align(1));
+            builder_.CreateAlignedStore(scalars[i], place, scalars_.alignment(8));
         }
     }
 }
@@ -622,6 +622,14 @@ Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmi
     const auto place = [&](int64_t bytes) {
         return builder.CreateGEP(builder.getInt8Ty(), address, builder.getInt64(static_cast<uint64_t>(bytes)));
     };
+    const auto at_once = [&] {
+        Scalars old;
+        for (size_t i = 0; i < leaves.size(); ++i) {
+            old.push_back(scalars.atomic(op.atomic(), leaves[i].scalar, place(leaves[i].offset), values[i]));
+        }
+        return old;
+    };
+    if (!module.machine.has_exclusive_launches()) return at_once();
     llvm::Function* function = builder.GetInsertBlock()->getParent();
     auto& context = module.llvm.getContext();
     auto* plain = llvm::BasicBlock::Create(context, "plain", function);
@@ -638,10 +646,7 @@ Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmi
     builder.CreateBr(after);
     plain = builder.GetInsertBlock();
     builder.SetInsertPoint(locked);
-    Scalars locked_old;
-    for (size_t i = 0; i < leaves.size(); ++i) {
-        locked_old.push_back(scalars.atomic(op.atomic(), leaves[i].scalar, place(leaves[i].offset), values[i]));
-    }
+    const Scalars locked_old = at_once();
     builder.CreateBr(after);
     locked = builder.GetInsertBlock();
     builder.SetInsertPoint(after);
@@ -657,9 +662,9 @@ Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmi
 
 // --- calls -----------------------------------------------------------------------------------------------------------
 
-llvm::FunctionCallee FunctionEmitter::host(std::string_view name, llvm::Type* result,
-                                           llvm::ArrayRef<llvm::Type*> parameters, bool variadic) {
-    return scalars_.host_function(name, llvm::FunctionType::get(result, parameters, variadic), false);
+llvm::FunctionCallee FunctionEmitter::outside(std::string_view name, llvm::Type* result,
+                                              llvm::ArrayRef<llvm::Type*> parameters) {
+    return scalars_.outside_function(name, llvm::FunctionType::get(result, parameters, false), false);
 }
 
 llvm::Constant* FunctionEmitter::text(std::string_view bytes) {
@@ -724,7 +729,7 @@ void FunctionEmitter::native(const ir::Op& op) {
 }
 
 void FunctionEmitter::print(const ir::Op& op) {
-    llvm::SmallVector<Value*, 8> arguments = {text(op.text)};
+    llvm::SmallVector<Value*, 8> arguments;
     for (const ir::Value* operand : op.operands) {
         const ir::Scalar type = operand->type.element();
         // C's promotions of variadic arguments.
@@ -737,7 +742,7 @@ void FunctionEmitter::print(const ir::Op& op) {
             arguments.push_back(scalar(operand));
         }
     }
-    builder_.CreateCall(host("weft_print", builder_.getVoidTy(), {builder_.getPtrTy()}, true), arguments);
+    module_.machine.print(builder_, text(op.text), arguments);
 }
 
 void FunctionEmitter::assertion(const ir::Op& op) {
@@ -746,11 +751,9 @@ void FunctionEmitter::assertion(const ir::Op& op) {
     llvm::MDBuilder weights(module_.llvm.getContext());
     builder_.CreateCondBr(scalar(op.operands[0]), after, failed, weights.createBranchWeights(1000, 1));
     builder_.SetInsertPoint(failed);
-    Scalars arguments = {text(op.text), item_.item};
-    for (const ir::Value* number : llvm::ArrayRef(op.operands).drop_front()) arguments.push_back(scalar(number));
-    builder_.CreateCall(
-        host("weft_assert_failed", builder_.getVoidTy(), {builder_.getPtrTy(), builder_.getInt64Ty()}, true),
-        arguments);
+    Scalars numbers;
+    for (const ir::Value* number : llvm::ArrayRef(op.operands).drop_front()) numbers.push_back(scalar(number));
+    module_.machine.assert_failed(builder_, text(op.text), item_.item, numbers);
     Scalars nothing;
     for (const auto* phi : exit_->phis) nothing.push_back(llvm::Constant::getNullValue(phi->getType()));
     jump(*exit_, nothing);
@@ -794,7 +797,7 @@ void FunctionEmitter::stack_push(const ir::Op& op) {
                           weights.createBranchWeights(1, 1000));
     builder_.SetInsertPoint(grow);
     Value* wanted = builder_.CreateAdd(builder_.CreateShl(after, 1), builder_.getInt64(1024));
-    Value* moved = builder_.CreateCall(host("weft_stack_grow", pointer, {pointer, word, word}),
+    Value* moved = builder_.CreateCall(outside("weft_stack_grow", pointer, {pointer, word, word}),
                                        {builder_.CreateLoad(pointer, stack[0]), used, wanted});
     builder_.CreateStore(moved, stack[0]);
     builder_.CreateStore(wanted, stack[2]);
@@ -829,7 +832,7 @@ void FunctionEmitter::stack_read(const ir::Op& op) {
 
 void FunctionEmitter::free_stacks() {
     for (llvm::AllocaInst* data : stacks_) {
-        builder_.CreateCall(host("weft_stack_free", builder_.getVoidTy(), {builder_.getPtrTy()}),
+        builder_.CreateCall(outside("weft_stack_free", builder_.getVoidTy(), {builder_.getPtrTy()}),
                             {builder_.CreateLoad(builder_.getPtrTy(), data)});
     }
 }

@@ -30,7 +30,7 @@ struct ModuleContext {
     const ir::Module& ir;
     llvm::Module& llvm;
     const Options& options;
-    bool half_instructions = false;
+    const Machine& machine;
     int coordinates = 0;  // thread.index dimensions used anywhere in the module
     std::unordered_map<const ir::Function*, llvm::Function*> functions;
     std::unordered_map<ir::Type, std::vector<Leaf>> leaves;
@@ -104,8 +104,7 @@ class FunctionEmitter {
     llvm::Value* offset(llvm::Value* address, int64_t bytes);
     llvm::Value* element_address(const ir::Op& op);
     llvm::Constant* text(std::string_view bytes);
-    llvm::FunctionCallee host(std::string_view name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,
-                              bool variadic = false);
+    llvm::FunctionCallee outside(std::string_view name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters);
 
     ModuleContext& module_;
     const ir::Function& source_;

@@ -52,7 +52,7 @@ class LaneEmitter {
           lanes_(static_cast<unsigned>(lanes)),
           forms_(kernel, module.coordinates),
           builder_(llvm::BasicBlock::Create(module.llvm.getContext(), "entry", &target)),
-          scalars_(module.llvm, builder_, module.half_instructions, module.options.fast_math) {
+          scalars_(module.llvm, builder_, module.machine, module.options.fast_math) {
         llvm::FastMathFlags flags;
         if (module.options.contract) flags.setAllowContract();
         if (module.options.fast_math) {
@@ -844,7 +844,7 @@ class LaneEmitter {
 
     // Numbers that only calls convert.
     bool is_called(ir::Type type) const {
-        return !module_.half_instructions && (type.is_scalar() || type.is_uniform()) &&
+        return !module_.machine.has_half_instructions() && (type.is_scalar() || type.is_uniform()) &&
                type.element() == ir::Scalar::F16;
     }
 
@@ -1074,7 +1074,7 @@ LaneBody emit_lanes(ModuleContext& module, const ir::Function& kernel, int lanes
     auto* pointer = llvm::PointerType::getUnqual(context);
     auto* word = llvm::Type::getInt64Ty(context);
     llvm::IRBuilder<> builder(context);
-    const ScalarEmitter scalars(module.llvm, builder, module.half_instructions, false);
+    const ScalarEmitter scalars(module.llvm, builder, module.machine, false);
     llvm::SmallVector<llvm::Type*, 16> parameters = {pointer, word};
     parameters.append(static_cast<size_t>(module.coordinates), word);
     for (const ir::Value* parameter : kernel.parameters()) {

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "codegen/compile.h"
 #include "codegen/llvm/function_emitter.h"
-#include "codegen/llvm/kernel_entry.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {
@@ -24,19 +22,9 @@ llvm::Function* declare(ModuleContext& module, const ir::Function& function) {
     auto& context = module.llvm.getContext();
     auto* pointer = llvm::PointerType::getUnqual(context);
     auto* word = llvm::Type::getInt64Ty(context);
-    if (function.kind == ir::FunctionKind::Kernel) {
-        auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, word, word}, false);
-        auto* out =
-            llvm::Function::Create(type, llvm::Function::ExternalLinkage, entry_symbol(function.name), module.llvm);
-        for (unsigned i = 0; i < 2; ++i) {
-            out->addParamAttr(i, llvm::Attribute::NoAlias);
-            out->addParamAttr(i, llvm::Attribute::ReadOnly);
-        }
-        out->setDoesNotThrow();
-        return out;
-    }
+    if (function.kind == ir::FunctionKind::Kernel) return module.machine.declare_kernel(module, function);
     llvm::IRBuilder<> builder(context);
-    ScalarEmitter scalars(module.llvm, builder, module.half_instructions, false);
+    ScalarEmitter scalars(module.llvm, builder, module.machine, false);
     const auto append = [&](ir::Type type, llvm::SmallVectorImpl<llvm::Type*>& out) {
         for (const Leaf& leaf : module.leaves_of(type)) {
             out.push_back(leaf.kind == LeafKind::Number    ? scalars.type(leaf.scalar)
@@ -96,30 +84,15 @@ void decide_inlining(ModuleContext& module) {
     }
 }
 
-LaneBody lanes_of(ModuleContext& module, const ir::Function& kernel, int lanes) {
-    if (lanes <= 1 || module.coordinates == 0) return {};
-    const auto alone = for_lanes(module.ir, kernel.name);
-    LaneBody out = emit_lanes(module, *alone->find(kernel.name), lanes);
-    if (out.function != nullptr) out.function->addFnAttr(llvm::Attribute::AlwaysInline);
-    return out;
-}
-
 }  // namespace
 
-void emit_module(const ir::Module& source, llvm::Module& target, const Options& options, bool half_instructions,
-                 int lanes) {
-    ModuleContext module{source, target, options, half_instructions, coordinates_used(source), {}, {}};
+void emit_module(const ir::Module& source, llvm::Module& target, const Options& options, const Machine& machine) {
+    ModuleContext module{source, target, options, machine, coordinates_used(source), {}, {}};
     for (const auto& function : source.functions) module.functions[function.get()] = declare(module, *function);
     for (const auto& function : source.functions) {
         llvm::Function& out = *module.functions.at(function.get());
         if (function->kind == ir::FunctionKind::Kernel) {
-            const LaneBody body = lanes_of(module, *function, lanes);
-            if (body.function != nullptr) {
-                const std::string bits = std::to_string(32 * lanes);
-                out.addFnAttr("prefer-vector-width", bits);
-                out.addFnAttr("min-legal-vector-width", bits);
-            }
-            emit_kernel_entry(module, *function, out, body, lanes);
+            machine.emit_kernel(module, *function, out);
         } else {
             emit_function(module, *function, out);
         }

@@ -4,13 +4,12 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/backend.h"
+#include "codegen/llvm/machine.h"
 #include "ir/ir.h"
 
 namespace weft::codegen::llvm_backend {
 
-// `target` has its triple and data layout. `half_instructions`: the machine converts float16 itself. `lanes`: so many
-// items run side by side where that is possible; a power of two.
-void emit_module(const ir::Module& module, llvm::Module& target, const Options& options, bool half_instructions,
-                 int lanes);
+// `target` has its triple and data layout.
+void emit_module(const ir::Module& module, llvm::Module& target, const Options& options, const Machine& machine);
 
 }  // namespace weft::codegen::llvm_backend

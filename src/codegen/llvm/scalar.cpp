@@ -1,7 +1,6 @@
 #include "codegen/llvm/scalar.h"
 
 #include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/IntrinsicsX86.h>
 
 #include "base/error.h"
 #include "codegen/llvm/widen.h"
@@ -13,8 +12,8 @@ using ir::Opcode;
 using ir::Scalar;
 using llvm::Value;
 
-ScalarEmitter::ScalarEmitter(llvm::Module& module, llvm::IRBuilder<>& builder, bool half_instructions, bool fast_math)
-    : module_(module), builder_(builder), half_instructions_(half_instructions), fast_math_(fast_math) {}
+ScalarEmitter::ScalarEmitter(llvm::Module& module, llvm::IRBuilder<>& builder, const Machine& machine, bool fast_math)
+    : module_(module), builder_(builder), machine_(machine), fast_math_(fast_math) {}
 
 llvm::Type* ScalarEmitter::type(Scalar scalar) const {
     auto& context = module_.getContext();
@@ -62,22 +61,22 @@ Value* ScalarEmitter::widen(Scalar half, Value* bits) {
         return builder_.CreateBitCast(builder_.CreateShl(builder_.CreateZExt(bits, type(Scalar::U32, bits)), 16),
                                       type(Scalar::F32, bits));
     }
-    if (half_instructions_) {
+    if (machine_.has_half_instructions()) {
         return builder_.CreateFPExt(builder_.CreateBitCast(bits, half_type(bits)), type(Scalar::F32, bits));
     }
     auto* signature = llvm::FunctionType::get(builder_.getFloatTy(), {builder_.getInt16Ty()}, false);
-    auto* call = builder_.CreateCall(host_function("weft_f16_to_f32", signature, true), {bits});
+    auto* call = builder_.CreateCall(outside_function("weft_f16_to_f32", signature, true), {bits});
     call->addParamAttr(0, llvm::Attribute::ZExt);
     return call;
 }
 
 Value* ScalarEmitter::narrow(Scalar half, Value* f32) {
     if (half == Scalar::F16) {
-        if (half_instructions_) {
+        if (machine_.has_half_instructions()) {
             return builder_.CreateBitCast(builder_.CreateFPTrunc(f32, half_type(f32)), type(Scalar::U16, f32));
         }
         auto* signature = llvm::FunctionType::get(builder_.getInt16Ty(), {builder_.getFloatTy()}, false);
-        return builder_.CreateCall(host_function("weft_f32_to_f16", signature, true), {f32});
+        return builder_.CreateCall(outside_function("weft_f32_to_f16", signature, true), {f32});
     }
     Value* bits = builder_.CreateBitCast(f32, type(Scalar::U32, f32));
     Value* odd = builder_.CreateAnd(builder_.CreateLShr(bits, 16), uint64_t{1});
@@ -278,13 +277,18 @@ Value* ScalarEmitter::compare(Opcode code, Scalar scalar, Value* a, Value* b) {
 
 // --- maths -----------------------------------------------------------------------------------------------------------
 
-llvm::FunctionCallee ScalarEmitter::host_function(std::string_view name, llvm::FunctionType* type, bool reads_nothing) {
+llvm::Function* declared(llvm::Module& module, std::string_view name, llvm::FunctionType* type) {
     const llvm::StringRef symbol(name.data(), name.size());
-    if (llvm::Function* known = module_.getFunction(symbol)) return known;
-    WEFT_CHECK(is_host_symbol(name), "generated code may not call " + std::string(name));
-    auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
+    if (llvm::Function* known = module.getFunction(symbol)) return known;
+    auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module);
     function->setDoesNotThrow();
     function->setWillReturn();
+    return function;
+}
+
+llvm::FunctionCallee ScalarEmitter::outside_function(std::string_view name, llvm::FunctionType* type,
+                                                     bool reads_nothing) {
+    llvm::Function* function = declared(module_, name, type);
     if (reads_nothing) function->setDoesNotAccessMemory();
     return function;
 }
@@ -302,7 +306,7 @@ Value* ScalarEmitter::call_math(std::string_view name, llvm::ArrayRef<Value*> op
     }
     llvm::SmallVector<llvm::Type*, 2> types(operands.size(), operands[0]->getType());
     auto* signature = llvm::FunctionType::get(operands[0]->getType(), types, false);
-    auto* call = builder_.CreateCall(host_function(name, signature, true), operands);
+    auto* call = builder_.CreateCall(outside_function(machine_.math_symbol(name), signature, true), operands);
     // LLVM would fold calls of constants with other digits than the library's.
     call->addFnAttr(llvm::Attribute::NoBuiltin);
     return call;
@@ -329,7 +333,9 @@ Value* ScalarEmitter::math(ir::MathFn fn, Scalar scalar, llvm::ArrayRef<Value*> 
         case ir::MathFn::Round:
             return exact(llvm::Intrinsic::round);
         default:
-            if (scalar == Scalar::F32 && ir::math_kind(fn) == ir::MathKind::Device) return device_math(fn, operands[0]);
+            if (machine_.uses_device_maths() && scalar == Scalar::F32 && ir::math_kind(fn) == ir::MathKind::Device) {
+                return device_math(fn, operands[0]);
+            }
             return call_math(math_symbol(fn, scalar == Scalar::F64), operands);
     }
 }
@@ -384,12 +390,7 @@ Value* ScalarEmitter::to_integer(Scalar to, Value* value) {
             return builder_.CreateSelect(fits, builder_.CreateFPToSI(safe, out),
                                          llvm::ConstantInt::get(out, uint64_t{1} << (wide ? 63 : 31)));
         }
-        auto* vector = llvm::FixedVectorType::get(v->getType(), is_double ? 2 : 4);
-        Value* lanes = builder_.CreateInsertElement(llvm::PoisonValue::get(vector), v, uint64_t{0});
-        using namespace llvm::Intrinsic;
-        const ID id = is_double ? (wide ? x86_sse2_cvttsd2si64 : x86_sse2_cvttsd2si)
-                                : (wide ? x86_sse_cvttss2si64 : x86_sse_cvttss2si);
-        return builder_.CreateIntrinsic(id, {}, {lanes});
+        return machine_.to_integer(builder_, v, wide);
     };
     const int bits = ir::scalar_bits(to);
     if (to == Scalar::U64) {
@@ -437,18 +438,22 @@ Value* ScalarEmitter::bitcast(Scalar to, Scalar from, Value* value) {
 
 // --- memory ----------------------------------------------------------------------------------------------------------
 
+llvm::Align ScalarEmitter::alignment(int bytes) const {
+    return llvm::Align(machine_.takes_unaligned() ? 1 : static_cast<uint64_t>(bytes));
+}
+
 Value* ScalarEmitter::load(Scalar scalar, Value* address) {
     if (scalar == Scalar::Bool) {
         return builder_.CreateICmpNE(builder_.CreateLoad(builder_.getInt8Ty(), address), builder_.getInt8(0));
     }
-    return builder_.CreateAlignedLoad(type(scalar), address, llvm::Align(1));
+    return builder_.CreateAlignedLoad(type(scalar), address, alignment(ir::scalar_bits(scalar) / 8));
 }
 
 void ScalarEmitter::store(Scalar scalar, Value* value, Value* address) {
     if (scalar == Scalar::Bool) {
         builder_.CreateStore(builder_.CreateZExt(value, builder_.getInt8Ty()), address);
     } else {
-        builder_.CreateAlignedStore(value, address, llvm::Align(1));
+        builder_.CreateAlignedStore(value, address, alignment(ir::scalar_bits(scalar) / 8));
     }
 }
 

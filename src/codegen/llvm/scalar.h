@@ -10,14 +10,14 @@
 #include <string_view>
 
 #include "codegen/backend.h"
+#include "codegen/llvm/machine.h"
 #include "ir/ir.h"
 
 namespace weft::codegen::llvm_backend {
 
 class ScalarEmitter {
   public:
-    // `half_instructions`: the machine converts float16 itself (F16C).
-    ScalarEmitter(llvm::Module& module, llvm::IRBuilder<>& builder, bool half_instructions, bool fast_math);
+    ScalarEmitter(llvm::Module& module, llvm::IRBuilder<>& builder, const Machine& machine, bool fast_math);
 
     llvm::Type* type(ir::Scalar scalar) const;
     llvm::Constant* constant(ir::Scalar scalar, uint64_t bits) const;
@@ -32,7 +32,7 @@ class ScalarEmitter {
     llvm::Value* cast(ir::Scalar to, ir::Scalar from, llvm::Value* value);
     llvm::Value* bitcast(ir::Scalar to, ir::Scalar from, llvm::Value* value);
 
-    // In memory a bool is a byte. Addresses need not be aligned.
+    // In memory a bool is a byte.
     llvm::Value* load(ir::Scalar scalar, llvm::Value* address);
     void store(ir::Scalar scalar, llvm::Value* value, llvm::Value* address);
     // What an atomic leaves in memory that held `old`.
@@ -40,8 +40,11 @@ class ScalarEmitter {
     // One number in memory, naturally aligned; gives the old value.
     llvm::Value* atomic(ir::AtomicKind kind, ir::Scalar scalar, llvm::Value* address, llvm::Value* value);
 
+    // What is known of the address of `bytes` bytes that a value of as many is loaded from.
+    llvm::Align alignment(int bytes) const;
+
     // A function outside the module: declared on first use. `reads_nothing`: its result depends on arguments alone.
-    llvm::FunctionCallee host_function(std::string_view name, llvm::FunctionType* type, bool reads_nothing);
+    llvm::FunctionCallee outside_function(std::string_view name, llvm::FunctionType* type, bool reads_nothing);
 
     llvm::Value* widen(ir::Scalar half, llvm::Value* bits);  // float16 or bfloat16 to f32
     llvm::Value* narrow(ir::Scalar half, llvm::Value* f32);  // back, to nearest even
@@ -59,7 +62,7 @@ class ScalarEmitter {
 
     llvm::Module& module_;
     llvm::IRBuilder<>& builder_;
-    bool half_instructions_;
+    const Machine& machine_;
     bool fast_math_;
 };
 

@@ -4,7 +4,6 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/CodeGen.h>
-#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
@@ -14,11 +13,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "codegen/llvm/fatal_errors.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {
-
-void on_fatal_error(void*, const char* reason, bool) { throw InternalError(std::string("LLVM: ") + reason); }
 
 struct Host {
     const llvm::Target* target = nullptr;
@@ -31,8 +29,7 @@ struct Host {
     std::vector<std::unique_ptr<llvm::TargetMachine>> idle[2];
 
     Host() {
-        // LLVM's own answer to an error is to end the process.
-        llvm::install_fatal_error_handler(on_fatal_error);
+        handle_fatal_errors();
         LLVMInitializeX86TargetInfo();
         LLVMInitializeX86Target();
         LLVMInitializeX86TargetMC();

@@ -80,6 +80,8 @@ std::unique_ptr<LoadedImage> load_image(const codegen::Image& image) {
             return std::make_unique<ObjectImage>(image.bytes);
         case codegen::ImageFormat::SharedLibrary:
             return std::make_unique<LibraryImage>(image.bytes);
+        case codegen::ImageFormat::Ptx:
+            break;
     }
     WEFT_CHECK(false, "unknown image format");
 }

@@ -11,6 +11,7 @@
 
 #include "codegen/backend.h"
 #include "codegen/compile.h"
+#include "codegen/ptxas.h"
 #include "ir/text.h"
 #include "runtime/cpu/image_loader.h"
 
@@ -71,6 +72,7 @@ class Kernel {
         codegen::Options options;
         options.optimize = config.optimize;
         options.lanes = config.lanes;
+        if (wants_ptx_of_all()) expect_assembles(*module);
         codegen::Backend& backend = codegen::backend(config.backend).open();
         image_ = runtime::load_image(config.passes ? codegen::compile(*module, backend, options, nullptr)
                                                    : backend.compile(*module, options, nullptr));
@@ -98,7 +100,9 @@ class EveryBackend : public ::testing::TestWithParam<Config> {};
 inline std::vector<Config> every_backend() {
     std::vector<Config> out = {{codegen::backends().front().name, 0, true, 1},
                                {codegen::backends().front().name, 2, true, 2}};
-    for (const codegen::BackendInfo& info : codegen::backends()) out.push_back({info.name, 2, true, 1});
+    for (const codegen::BackendInfo& info : codegen::backends()) {
+        if (info.runs_on_host) out.push_back({info.name, 2, true, 1});
+    }
     return out;
 }
 

@@ -1,0 +1,84 @@
+#include "codegen/llvm/cpu_machine.h"
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "codegen/compile.h"
+#include "codegen/llvm/kernel_entry.h"
+#include "codegen/llvm/target.h"
+#include "codegen/symbols.h"
+
+namespace weft::codegen::llvm_backend {
+
+using llvm::Value;
+
+namespace {
+
+void call_variadic(llvm::IRBuilder<>& builder, std::string_view name, llvm::ArrayRef<llvm::Type*> fixed,
+                   llvm::ArrayRef<Value*> arguments) {
+    llvm::Module& module = *builder.GetInsertBlock()->getModule();
+    auto* type = llvm::FunctionType::get(builder.getVoidTy(), fixed, true);
+    builder.CreateCall(type, declared(module, name, type), arguments);
+}
+
+LaneBody lanes_of(ModuleContext& module, const ir::Function& kernel, int lanes) {
+    if (lanes <= 1 || module.coordinates == 0) return {};
+    const auto alone = for_lanes(module.ir, kernel.name);
+    LaneBody out = emit_lanes(module, *alone->find(kernel.name), lanes);
+    if (out.function != nullptr) out.function->addFnAttr(llvm::Attribute::AlwaysInline);
+    return out;
+}
+
+}  // namespace
+
+bool CpuMachine::has_half_instructions() const { return HostTarget::has_half_instructions(); }
+
+bool CpuMachine::is_bound_at_load(std::string_view symbol) const { return is_host_symbol(symbol); }
+
+Value* CpuMachine::to_integer(llvm::IRBuilder<>& builder, Value* number, bool wide) const {
+    const bool is_double = number->getType()->isDoubleTy();
+    auto* vector = llvm::FixedVectorType::get(number->getType(), is_double ? 2 : 4);
+    Value* lanes = builder.CreateInsertElement(llvm::PoisonValue::get(vector), number, uint64_t{0});
+    using namespace llvm::Intrinsic;
+    const ID id = is_double ? (wide ? x86_sse2_cvttsd2si64 : x86_sse2_cvttsd2si)
+                            : (wide ? x86_sse_cvttss2si64 : x86_sse_cvttss2si);
+    return builder.CreateIntrinsic(id, {}, {lanes});
+}
+
+void CpuMachine::print(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm::ArrayRef<Value*> arguments) const {
+    llvm::SmallVector<Value*, 8> all = {format};
+    all.append(arguments.begin(), arguments.end());
+    call_variadic(builder, "weft_print", {builder.getPtrTy()}, all);
+}
+
+void CpuMachine::assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, Value* item,
+                               llvm::ArrayRef<Value*> numbers) const {
+    llvm::SmallVector<Value*, 8> all = {format, item};
+    all.append(numbers.begin(), numbers.end());
+    call_variadic(builder, "weft_assert_failed", {builder.getPtrTy(), builder.getInt64Ty()}, all);
+}
+
+llvm::Function* CpuMachine::declare_kernel(ModuleContext& module, const ir::Function& kernel) const {
+    auto& context = module.llvm.getContext();
+    auto* pointer = llvm::PointerType::getUnqual(context);
+    auto* word = llvm::Type::getInt64Ty(context);
+    auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, word, word}, false);
+    auto* out = llvm::Function::Create(type, llvm::Function::ExternalLinkage, entry_symbol(kernel.name), module.llvm);
+    for (unsigned i = 0; i < 2; ++i) {
+        out->addParamAttr(i, llvm::Attribute::NoAlias);
+        out->addParamAttr(i, llvm::Attribute::ReadOnly);
+    }
+    out->setDoesNotThrow();
+    return out;
+}
+
+void CpuMachine::emit_kernel(ModuleContext& module, const ir::Function& kernel, llvm::Function& target) const {
+    const LaneBody body = lanes_of(module, kernel, lanes_);
+    if (body.function != nullptr) {
+        const std::string bits = std::to_string(32 * lanes_);
+        target.addFnAttr("prefer-vector-width", bits);
+        target.addFnAttr("min-legal-vector-width", bits);
+    }
+    emit_kernel_entry(module, kernel, target, body, lanes_);
+}
+
+}  // namespace weft::codegen::llvm_backend

@@ -1,0 +1,32 @@
+// The machine that this process runs on, as the emitters see it.
+#pragma once
+
+#include "codegen/llvm/machine.h"
+
+namespace weft::codegen::llvm_backend {
+
+class CpuMachine final : public Machine {
+  public:
+    // So many items run side by side where that is possible; a power of two.
+    explicit CpuMachine(int lanes) : lanes_(lanes) {}
+
+    bool has_half_instructions() const override;
+    bool takes_unaligned() const override { return true; }
+    bool has_exclusive_launches() const override { return true; }
+    bool uses_device_maths() const override { return true; }
+    std::string math_symbol(std::string_view c_name) const override { return std::string(c_name); }
+    bool is_bound_at_load(std::string_view symbol) const override;
+    llvm::Value* to_integer(llvm::IRBuilder<>& builder, llvm::Value* number, bool wide) const override;
+    void print(llvm::IRBuilder<>& builder, llvm::Constant* format,
+               llvm::ArrayRef<llvm::Value*> arguments) const override;
+    void assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm::Value* item,
+                       llvm::ArrayRef<llvm::Value*> numbers) const override;
+    // Of the type KernelEntry (codegen/backend.h).
+    llvm::Function* declare_kernel(ModuleContext& module, const ir::Function& kernel) const override;
+    void emit_kernel(ModuleContext& module, const ir::Function& kernel, llvm::Function& target) const override;
+
+  private:
+    int lanes_;
+};
+
+}  // namespace weft::codegen::llvm_backend

@@ -1,0 +1,177 @@
+// PTX of kernels: what it says, and that NVIDIA's assembler takes it. That it computes the right numbers is seen where
+// a GPU is (tests that run on every device).
+#include "ad/reverse.h"
+#include "codegen/ptxas.h"
+
+namespace weft {
+namespace {
+
+using testing::assemble;
+using testing::ptx_of;
+
+std::string of_text(const std::string& text, const codegen::Options& options = {}) {
+    return ptx_of(*ir::parse(text), options);
+}
+
+size_t count(const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+}
+
+constexpr const char* kSaxpy = R"(kernel @saxpy(%x: array<f32, 1>, %y: array<f32, 1>, %a: f32) {
+  %i = thread.index [0] : i32
+  %rx = at(%x, %i) : ref<f32>
+  %vx = load(%rx) : f32
+  %ry = at(%y, %i) : ref<f32>
+  %vy = load(%ry) : f32
+  %m = mul(%vx, %a) : f32
+  %s = add(%m, %vy) : f32
+  store(%ry, %s)
+  return
+}
+)";
+
+TEST(Nvptx, ReadsGlobalMemoryAndKeepsNothingInLocal) {
+    const std::string ptx = of_text(kSaxpy);
+    EXPECT_NE(ptx.find(".visible .entry weft_kernel_saxpy("), std::string::npos) << ptx;
+    EXPECT_EQ(count(ptx, "ld.global.f32"), 2U) << ptx;
+    EXPECT_EQ(count(ptx, "st.global.f32"), 1U) << ptx;
+    EXPECT_EQ(ptx.find(".local"), std::string::npos) << ptx;
+    EXPECT_EQ(assemble(ptx, "sm_75"), "");
+}
+
+TEST(Nvptx, FusesOnlyWhenAsked) {
+    EXPECT_EQ(of_text(kSaxpy).find("fma.rn"), std::string::npos);
+    EXPECT_NE(of_text(kSaxpy, {.contract = true}).find("fma.rn.f32"), std::string::npos);
+}
+
+TEST(Nvptx, NamesTheArchitecture) {
+    const auto target = [](const std::string& wanted) {
+        const std::string ptx = of_text(kSaxpy, {.architecture = wanted});
+        const size_t at = ptx.find(".target ");
+        return ptx.substr(at, ptx.find('\n', at) - at);
+    };
+    EXPECT_EQ(target(""), ".target sm_75");
+    EXPECT_EQ(target("sm_86"), ".target sm_86");
+    EXPECT_EQ(target("sm_90"), ".target sm_90");
+    EXPECT_EQ(target("sm_120"), ".target sm_90") << "newer machines take the newest PTX that LLVM writes";
+}
+
+// One kernel for each thing that CPUs and GPUs do differently.
+class NvptxFeature : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(NvptxFeature, Assembles) {
+    const std::string ptx = of_text(GetParam().second);
+    for (const char* architecture : {"sm_75", "sm_90"}) EXPECT_EQ(assemble(ptx, architecture), "") << ptx;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NvptxFeature,
+    ::testing::Values(
+        std::pair{"coordinates", R"(kernel @k(%o: array<i32, 3>) {
+  %i = thread.index [0] : i32
+  %j = thread.index [1] : i32
+  %k = thread.index [2] : i32
+  %r = at(%o, %i, %j, %k) : ref<i32>
+  %n = launch.dim [1] : i32
+  store(%r, %n)
+  return
+}
+)"},
+        std::pair{"atomics", R"(kernel @k(%f: array<f32, 1>, %d: array<f64, 1>, %h: array<f16, 1>, %i: array<i64, 1>) {
+  %t = thread.index [0] : i32
+  %rf = at(%f, %t) : ref<f32>
+  %vf = cast(%t) : f32
+  %a = atomic.add(%rf, %vf) : f32
+  %b = atomic.sub(%rf, %vf) : f32
+  %c = atomic.min(%rf, %vf) : f32
+  %rd = at(%d, %t) : ref<f64>
+  %vd = cast(%t) : f64
+  %e = atomic.add(%rd, %vd) : f64
+  %g = atomic.max(%rd, %vd) : f64
+  %rh = at(%h, %t) : ref<f16>
+  %vh = cast(%t) : f16
+  %j = atomic.add(%rh, %vh) : f16
+  %ri = at(%i, %t) : ref<i64>
+  %vi = cast(%t) : i64
+  %k = atomic.exchange(%ri, %vi) : i64
+  return
+}
+)"},
+        std::pair{"conversions", R"(kernel @k(%f: array<f64, 1>, %o: array<u64, 1>, %h: array<bf16, 1>) {
+  %t = thread.index [0] : i32
+  %rf = at(%f, %t) : ref<f64>
+  %v = load(%rf) : f64
+  %u = cast(%v) : u64
+  %ro = at(%o, %t) : ref<u64>
+  store(%ro, %u)
+  %rh = at(%h, %t) : ref<bf16>
+  %b = cast(%v) : bf16
+  store(%rh, %b)
+  return
+}
+)"},
+        std::pair{"print and assert", R"(kernel @k(%f: array<f32, 1>) {
+  %t = thread.index [0] : i32
+  %rf = at(%f, %t) : ref<f32>
+  %v = load(%rf) : f32
+  print(%t, %v) "%d is %f\x0a"
+  %zero = const 0 : f32
+  %positive = gt(%v, %zero) : bool
+  %wide = cast(%t) : i64
+  assert(%positive, %wide) "item %lld is not positive"
+  store(%rf, %zero)
+  return
+}
+)"}),
+    [](const auto& feature) {
+        std::string name = feature.param.first;
+        for (char& c : name) c = c == ' ' ? '_' : c;
+        return name;
+    });
+
+TEST(Nvptx, BindsEveryFunctionOfMaths) {
+#define MATH(Name, name, operands, kind)                                                                       \
+    for (const std::string type : {"f32", "f64", "f16"}) {                                                     \
+        const std::string second = (operands) == 2 ? ", %x" : "";                                              \
+        const std::string ptx = of_text("kernel @k(%a: array<" + type +                                        \
+                                        ", 1>) {\n  %i = thread.index [0] : i32\n"                             \
+                                        "  %r = at(%a, %i) : ref<" +                                           \
+                                        type + ">\n  %x = load(%r) : " + type + "\n  %y = math." #name "(%x" + \
+                                        second + ") : " + type + "\n  store(%r, %y)\n  return\n}\n");          \
+        EXPECT_EQ(ptx.find(".extern .func"), std::string::npos) << #name << " of " << type << " is not bound"; \
+        if (type != "f16") {                                                                                   \
+            EXPECT_EQ(assemble(ptx, "sm_75"), "") << #name;                                                    \
+        }                                                                                                      \
+    }
+#include "ir/math.def"
+#undef MATH
+}
+
+// Adjoints of loops keep values on stacks, which lie in the device's heap.
+TEST(Nvptx, AdjointsWithStacksAssemble) {
+    auto module = ir::parse(R"(kernel @k(%a: array<f32, 1>, %o: array<f32, 1>, %n: i32) {
+  %zero = const 0 : i32
+  %one = const 1 : i32
+  %t = thread.index [0] : i32
+  %ra = at(%a, %t) : ref<f32>
+  %x = load(%ra) : f32
+  %p = for(%zero, %n, %one, %x) : f32 {(%i: i32, %v: f32)
+    %s = math.sin(%v) : f32
+    %w = mul(%s, %v) : f32
+    yield(%w)
+  }
+  %ro = at(%o, %t) : ref<f32>
+  store(%ro, %p)
+  return
+}
+)");
+    ad::add_adjoint(*module, "k");
+    const std::string ptx = ptx_of(*module);
+    EXPECT_NE(ptx.find("weft_stack_grow"), std::string::npos);
+    EXPECT_EQ(assemble(ptx, "sm_75"), "");
+}
+
+}  // namespace
+}  // namespace weft
