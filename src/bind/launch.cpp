@@ -457,6 +457,7 @@ PyMethodDef g_launch = {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast
 }  // namespace
 
 void export_launch(nb::module_& m) {
+    // NOLINTNEXTLINE(bugprone-unused-raii): registers the class
     nb::class_<LaunchRecord>(m, "LaunchRecord", "What a tape keeps of a launch.");
     m.def(
         "launch_adjoint",

@@ -184,7 +184,7 @@ void ArgumentBlock::pack_pointer(std::byte* element, const Parameter& parameter)
     const int64_t one = 1;
     const int64_t stride = ir::size_of(parameter.type.target());
     std::byte* to = data_ + parameter.offset;
-    std::memcpy(to, &element, sizeof(element));
+    std::memcpy(to, static_cast<const void*>(&element), sizeof(element));
     std::memcpy(to + ir::descriptor_shape_offset(0), &one, sizeof(one));
     std::memcpy(to + ir::descriptor_stride_offset(1, 0), &stride, sizeof(stride));
 }

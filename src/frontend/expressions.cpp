@@ -74,7 +74,7 @@ ir::Value* FunctionLowering::value(const Expr& e) {
 Entity FunctionLowering::expression(const Expr& e) {
     switch (e.kind) {
         case ExprKind::Name: {
-            const Entity entity = lookup(e.text, e.span);
+            Entity entity = lookup(e.text, e.span);
             if (const auto* reference = entity.as<Reference>()) return builder_.load(reference->ref);
             return entity;
         }
@@ -305,7 +305,7 @@ std::optional<Entity> FunctionLowering::known_locally(const Expr& e) {
     };
     if (statics(statics, e)) return std::nullopt;
     try {
-        const Entity entity = settle(expression(e), e.span);
+        Entity entity = settle(expression(e), e.span);
         if (Value* v = entity.value(); v && v->type.is_scalar() && ir::constant_number(v)) return entity;
         if (entity.as<ir::Type>() || entity.as<StringValue>()) return entity;
     } catch (const UserError&) {

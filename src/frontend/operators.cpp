@@ -147,7 +147,7 @@ Entity FunctionLowering::lower_row(const builtins::Row& row, std::span<Value* co
     }
     WEFT_CHECK(std::holds_alternative<builtins::LowerPrelude>(row.lowering),
                "row " + row.name + " has no lowering on values");
-    const Entity results = call_instance(instances_.prelude(row, types, source_.location(span)), arguments);
+    Entity results = call_instance(instances_.prelude(row, types, source_.location(span)), arguments);
     const auto& updates = std::get<builtins::LowerPrelude>(row.lowering).updates;
     if (updates.empty()) return results;
     // The last results go back into the arguments.

@@ -35,7 +35,7 @@ FunctionLowering::Range FunctionLowering::known_range(const Expr& e, int length)
         if (!known)
             fail(ErrorKind::Value, e.child(i).span,
                  "the bounds of this slice must be known when the kernel is compiled");
-        return *known;
+        return known;
     };
     const int64_t step = bound(2).value_or(1);
     if (step == 0) fail(ErrorKind::Value, e.span, "the step of a slice cannot be 0");

@@ -50,7 +50,7 @@ int64_t size_of(Type type) {
         case TypeKind::Mat:
         case TypeKind::Quat:
         case TypeKind::Transform:
-            return type.part_count() * (scalar_bits(type.element()) / 8);
+            return int64_t{type.part_count()} * (scalar_bits(type.element()) / 8);
         case TypeKind::Struct:
         case TypeKind::Tuple:
             return align_up(fields_end(type, type.part_count()), align_of(type));

@@ -92,7 +92,7 @@ void Array::before_write() const {
 }
 
 void Array::write_descriptor(std::byte* to) const {
-    std::memcpy(to, &data_, sizeof(data_));
+    std::memcpy(to, static_cast<const void*>(&data_), sizeof(data_));
     std::memcpy(to + ir::descriptor_shape_offset(0), shape_.data(), 8 * static_cast<size_t>(ndim_));
     std::memcpy(to + ir::descriptor_stride_offset(ndim_, 0), strides_.data(), 8 * static_cast<size_t>(ndim_));
 }

@@ -61,7 +61,9 @@ bool gains_from_threads(Code& code, int threads) {
     if (code.shared_atomics() == 0) return true;
     const float alone = code.item_cost.load(std::memory_order_relaxed);
     const float together = code.together_cost.load(std::memory_order_relaxed);
-    if (together <= 0) return alone / threads + kLockNanoseconds * code.shared_atomics() < alone;
+    if (together <= 0)
+        return alone / static_cast<float>(threads) + kLockNanoseconds * static_cast<float>(code.shared_atomics()) <
+               alone;
     std::atomic<float>& other = together < alone ? code.item_cost : code.together_cost;
     other.store(other.load(std::memory_order_relaxed) * kFades, std::memory_order_relaxed);
     return together < alone;

@@ -163,7 +163,7 @@ class FunctionPrinter {
 
     // A bound must not be read again from variables that the loop changes.
     std::string fixed(const ir::Value* value) {
-        const std::string text = use(value);
+        std::string text = use(value);
         if (ir::constant_integer(value) || (value->op == nullptr && value->region == &function_.body)) return text;
         const std::string kept = names_.make("bound");
         line("const " + type(value->type) + " " + kept + " = " + text + ";");

@@ -19,8 +19,6 @@
 #include "codegen/cxx/prelude.h"
 #include "embedded/device_headers.h"
 
-extern char** environ;
-
 namespace weft::codegen::cxx {
 namespace {
 

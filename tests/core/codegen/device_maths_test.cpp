@@ -27,7 +27,7 @@ double error(float got, double want) {
 TEST(DeviceMaths, ErrorsAndBits) {
     std::mt19937 random(1);
     std::vector<float> in = {0.0F, -0.0F, 1.0F, -1.0F, 2.0F, 0.5F, INFINITY, -INFINITY, NAN, 1e30F, -1e30F, 1e-40F};
-    while (in.size() < 4001) in.push_back(ir::number_of(ir::Scalar::F32, random()));
+    while (in.size() < 4001) in.push_back(static_cast<float>(ir::number_of(ir::Scalar::F32, random())));
     while (in.size() < 8000) in.push_back(static_cast<float>(random()) / 0x1p25F - 64);
     const auto check = [&](const std::string& name, double (*reference)(double)) {
         std::vector<uint32_t> first;

@@ -61,7 +61,7 @@ class Generator {
     }
 
     void statement(int depth) {
-        const std::string t = kTypes[below(static_cast<uint32_t>(kTypes.size()))];
+        const std::string& t = kTypes[below(static_cast<uint32_t>(kTypes.size()))];
         const uint32_t kind = below(depth < 2 ? 12 : 10);
         std::string v;
         if (kind < 5 && t != "bool") {
@@ -69,7 +69,7 @@ class Generator {
             if (!is_float(t)) ops.insert(ops.end(), {"and", "or", "xor", "shl", "shr"});
             v = value(ops[below(static_cast<uint32_t>(ops.size()))] + "(" + pick(t) + ", " + pick(t) + ")", t);
         } else if (kind < 5) {
-            const std::string u = kTypes[below(static_cast<uint32_t>(kTypes.size()))];
+            const std::string& u = kTypes[below(static_cast<uint32_t>(kTypes.size()))];
             const char* compares[] = {"eq", "ne", "lt", "le", "gt", "ge"};
             v = value(compares[below(6)] + ("(" + pick(u) + ", " + pick(u) + ")"), t);
         } else if (kind == 5) {
@@ -108,7 +108,7 @@ class Generator {
         const std::string begin = value("const " + std::to_string(below(4)), "i32");
         const std::string end = value("const " + std::to_string(below(9)), "i32");
         const std::string step = value("const " + std::to_string(static_cast<int>(below(5)) - 2), "i32");
-        const std::string u = kTypes[below(static_cast<uint32_t>(kTypes.size()))];
+        const std::string& u = kTypes[below(static_cast<uint32_t>(kTypes.size()))];
         const std::string a = pick(t);
         const std::string b = pick(u);
         const std::string n = name();

@@ -34,7 +34,7 @@ class Arguments {
                 stride *= shape[d];
             }
         }
-        append(&data, sizeof data);
+        append(static_cast<const void*>(&data), sizeof data);
         append(shape.data(), 8 * shape.size());
         append(strides.data(), 8 * strides.size());
         return *this;

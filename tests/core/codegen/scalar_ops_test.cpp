@@ -17,8 +17,8 @@ using testing::Kernel;
 class ScalarOps : public testing::EveryBackend {};
 INSTANTIATE_TEST_SUITE_P(All, ScalarOps, ::testing::ValuesIn(testing::every_backend()), testing::config_name);
 
-__extension__ typedef __int128 Wide;
-__extension__ typedef unsigned __int128 UnsignedWide;
+__extension__ using Wide = __int128;
+__extension__ using UnsignedWide = unsigned __int128;
 
 std::vector<Scalar> all_types() {
     std::vector<Scalar> out;

@@ -32,7 +32,7 @@ class TableEnvironment : public Environment {
         }
         if (text.empty()) return Unknown{};
         if (const auto it = table.find(text); it != table.end()) return it->second;
-        const auto pattern = builtins::parse_pattern(text);
+        auto pattern = builtins::parse_pattern(text);
         try {
             return builtins::substitute(pattern, {});
         } catch (const InternalError&) {

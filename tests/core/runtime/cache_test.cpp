@@ -152,7 +152,8 @@ TEST(DiskCache, ServesManyProcessesAtOnce) {
 
 TEST(DiskCache, DirectoryComesFromTheEnvironment) {
     const auto get = [](const char* name) {
-        return std::getenv(name) != nullptr ? std::string(std::getenv(name)) : std::string();
+        const char* value = std::getenv(name);
+        return value != nullptr ? std::string(value) : std::string();
     };
     const std::string before = get("WARP_CACHE_PATH");
     setenv("WARP_CACHE_PATH", "/somewhere", 1);
