@@ -66,7 +66,7 @@ SETTINGS = {
     "enable_mathdx_solver": (True, _NONE + "of CUDA"),
     "enable_mathdx_fft": (True, _NONE + "of CUDA"),
     "cpu_compiler_flags": (None, _NONE + "no C++ compiler is called"),
-    "enable_cpu_blocks": (False, _NONE + "blocks on the CPU are not available yet"),
+    "enable_cpu_blocks": (False, "launches on the CPU have blocks of block_dim threads, else of one"),
     "llvm_cuda": (False, _NONE + "LLVM makes all code"),
     "enable_graph_capture_module_load_by_default": (True, _NONE + "captures load kernels when they need them"),
     "enable_mempools_at_init": (_MEMPOOLS, _NONE + "of CUDA"),

@@ -21,13 +21,13 @@ class Launch:
         params_addr=None,
         bounds=None,
         max_blocks=0,
-        block_dim=256,
+        block_dim=None,
         adjoint=False,
     ):
         self.kernel = kernel
         self.device = get_device(device)
         self.adjoint = adjoint
-        self.max_blocks, self.block_dim = max_blocks, block_dim
+        self.max_blocks, self.block_dim = max_blocks, _core.block_dim(block_dim)
         self.dim = 1 if bounds is None else bounds
         self._names = [argument.label for argument in kernel.adj.args]
         self._types = [type for _, type, _ in kernel._signature()]
@@ -82,12 +82,15 @@ class Launch:
             self.set_param_at_index_from_ctype(index, value)
 
     def launch(self, stream=None):
-        if self.adjoint:
-            _core.launch(
-                self.kernel, self.dim, self._arguments, adj_inputs=self._gradients, adjoint=True, device=self.device
-            )
-        else:
-            _core.launch(self.kernel, self.dim, self._arguments, device=self.device)
+        extra = {"adj_inputs": self._gradients, "adjoint": True} if self.adjoint else {}
+        _core.launch(
+            self.kernel, self.dim, self._arguments, device=self.device, _block_dim=self.block_dim, **extra
+        )
+
+    @property
+    def module_exec(self):
+        """The code that is launched."""
+        return self.kernel.module._load(self.device, self.block_dim)
 
 
 def zero_of(type):
@@ -100,8 +103,9 @@ def zero_of(type):
     return cls._of([0] * type.part_count) if issubclass(cls, types.value_base) else cls()
 
 
-def _record(kernel, dim, arguments, device, gradients, adjoint):
+def _record(kernel, dim, arguments, device, gradients, adjoint, block_dim):
     made = Launch(kernel, device, params=arguments, bounds=dim, adjoint=adjoint)
+    made.block_dim = block_dim
     for index, gradient in enumerate(gradients):
         made._gradients[index] = gradient
     return made
@@ -141,14 +145,15 @@ _core.set_hooks(convert_argument, get_device, _record, _convert_value)
 def launch_tiled(kernel, dim, inputs=(), outputs=(), *args, block_dim=None, device=None, **kwargs):
     """Launches a kernel with a block of `block_dim` threads for each item of `dim`.
 
-    Blocks are not available on the CPU yet: each block has one thread there, as in Warp without `enable_cpu_blocks`.
+    On the CPU a block has one thread, unless `warp.config.enable_cpu_blocks` is set.
     """
     if block_dim is None:
         raise RuntimeError("block_dim must be specified in launch_tiled(): the number of threads for each item")
     dim = tuple(dim) if hasattr(dim, "__iter__") else (dim,)
     if len(dim) > 3:
         raise RuntimeError(f"launch_tiled() takes at most 3 dimensions, found {len(dim)}")
-    return _core.launch(kernel, (*dim, 1), inputs, outputs, *args, device=device, block_dim=block_dim, **kwargs)
+    threads = _core.block_dim(block_dim)
+    return _core.launch(kernel, (*dim, threads), inputs, outputs, *args, device=device, block_dim=block_dim, **kwargs)
 
 
 # ---- around each launch ----

@@ -103,7 +103,7 @@ def _refuse_types(function, key, operands, error):
     raise TypeError(f"Function {key} does not support the provided argument types {found}: {error}") from error
 
 
-def map(func, *inputs, out=None, return_kernel=False, block_dim=256, device=None):
+def map(func, *inputs, out=None, return_kernel=False, block_dim=None, device=None):
     """Applies a function (a `@wp.func`, a builtin or a lambda) to every element of the arrays, which are broadcast.
 
     Returns the result, a list of them where the function returns several, or the kernel.

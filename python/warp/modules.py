@@ -100,7 +100,7 @@ class Module:
         self.structs = {}
         self._live = weakref.WeakSet()
         self.options = {k: getattr(config, k) if v == "config" else v for k, v in OPTIONS.items()}
-        self.execs = {}
+        self._execs = {}
         self.hashers = {}
         self.resolved_options = {}
 
@@ -182,31 +182,54 @@ class Module:
 
     # ---- loading ----
 
+    @property
+    def execs(self):
+        """What is loaded: (context of the device, block size) -> the code; launches load as well."""
+        device = get_device("cpu")
+        for block_dim in {n for kernel in self._live for n in kernel._block_dims()}:
+            self._exec(device, block_dim)
+        return self._execs
+
+    def _exec(self, device, block_dim):
+        found = self._execs.get((device.context, block_dim))
+        if found is None:
+            found = self._execs[device.context, block_dim] = ModuleExec(self, device, block_dim)
+        return found
+
     def load(self, device=None, block_dim=None, **kwargs):
-        """Compiles all kernels (in parallel) and waits."""
+        """Compiles all kernels (in parallel) and waits. Without a block size: for those in use, else for the default."""
         device = get_device(device)
+        return [self._load(device, n) for n in self._block_dims(block_dim)][-1]
+
+    def _block_dims(self, wanted):
+        """The block sizes to load for: what a launch with `wanted` has; None: those in use, else the default."""
+        if wanted is not None:
+            return [_core.block_dim(wanted)]
+        return sorted({n for _, n in self.execs}) or [1]
+
+    def _load(self, device, block_dim):
         start = time.perf_counter()
         ready = [k for k in self._live if not k.is_generic]
         new = [k for k in ready if not k.is_loaded]
         for kernel in ready:
-            kernel._load(wait=False)
+            kernel._load(wait=False, block_dim=block_dim)
         for kernel in ready:
-            kernel._load()
+            kernel._load(block_dim=block_dim)
         if new:
             milliseconds = (time.perf_counter() - start) * 1e3
             loggers.log_info(
                 f"Module {self.name} {self.get_module_hash().hex()[:7]} load on device '{device}' took "
                 f"{milliseconds:.2f} ms ({len(new)} kernels)"
             )
-        key = (device.context, self.options["block_dim"] if block_dim is None else block_dim)
-        found = self.execs.get(key)
-        if found is None or found.module_hash != self.get_module_hash(key[1]):
-            found = self.execs[key] = ModuleExec(self, device, key[1])
+        found = self._exec(device, block_dim)
+        if found.module_hash != self.get_module_hash(block_dim):
+            del self._execs[device.context, block_dim]
+            found = self._exec(device, block_dim)
         return found
 
     def unload(self):
         """Kernels are compiled again when they are next needed."""
-        self.execs.clear()
+        self._execs.clear()
         self.mark_modified()
 
     def mark_modified(self):
@@ -293,10 +316,11 @@ def force_load(device=None, modules=None, block_dim=None, max_workers=None):
     chosen = [_resolve(m) for m in (list(_modules.values()) if modules is None else modules)]
     failed = None
     for module in chosen:
+        sizes = module._block_dims(block_dim)
         for kernel in list(module._live):
             try:
-                if not kernel.is_generic:
-                    kernel._load(wait=False)
+                for size in () if kernel.is_generic else sizes:
+                    kernel._load(wait=False, block_dim=size)
             except Exception:  # raised again below, in order
                 pass
     for module in chosen:
@@ -342,6 +366,7 @@ def _set_cache(_):
 
 
 config.EFFECTS["kernel_cache_dir"] = config.EFFECTS["cache_kernels"] = _set_cache
+config.EFFECTS["enable_cpu_blocks"] = lambda enabled: _core.set_cpu_blocks(bool(enabled))
 config.EFFECTS["cpu_threads"] = lambda count: _core.set_cpu_threads(int(count))
 
 

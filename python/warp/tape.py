@@ -9,10 +9,15 @@ from warp.arrays import array
 class _LaunchRecord:
     """A recorded launch. `saved` keeps the values that its derivative needs when they are overwritten."""
 
-    __slots__ = ("arguments", "device", "dim", "kernel", "saved")
+    __slots__ = ("arguments", "block_dim", "device", "dim", "kernel", "saved")
 
-    def __init__(self, kernel, dim, arguments, device, saved):
+    def __init__(self, kernel, dim, arguments, device, saved, block_dim):
         self.kernel, self.dim, self.arguments, self.device, self.saved = kernel, dim, arguments, device, saved
+        self.block_dim = block_dim
+
+    def __getitem__(self, index):
+        """As Warp's tapes hold a launch: kernel, dim, max_blocks, inputs, outputs, device, block_dim, metadata."""
+        return (self.kernel, self.dim, 0, self.arguments, (), self.device, self.block_dim, {})[index]
 
     def backward(self):
         kernel = self.kernel
@@ -110,8 +115,8 @@ class Tape:
 
     # ---- recording ----
 
-    def _record_launch(self, kernel, dim, arguments, device, saved):
-        self.launches.append(_LaunchRecord(kernel, dim, arguments, device, saved))
+    def _record_launch(self, kernel, dim, arguments, device, saved, block_dim):
+        self.launches.append(_LaunchRecord(kernel, dim, arguments, device, saved, block_dim))
 
     def _record_copy(self, dest, src):
         self.launches.append(_CopyRecord(dest, src))

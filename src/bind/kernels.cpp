@@ -29,8 +29,8 @@ nb::list stage_list(const std::vector<codegen::StageTime>& times) {
 }
 
 // With the GIL released: lowers, and asks for the compile of one direction.
-Code& code_of(runtime::Kernel& kernel, const std::vector<ir::Type>& types, bool adjoint) {
-    KernelInstance& instance = kernel.instance(types);
+Code& code_of(runtime::Kernel& kernel, const std::vector<ir::Type>& types, bool adjoint, int block_dim = 1) {
+    KernelInstance& instance = kernel.instance(types, block_dim);
     return adjoint ? instance.adjoint() : instance.forward();
 }
 
@@ -158,8 +158,9 @@ void export_kernels(nb::module_& m) {
              "The kernel that computes this one and its tangent; its parameters: ad/forward.h.")
         .def("_is_compiled",
              [](const KernelObject& self) {
-                 const KernelInstance* single = self.kernel == nullptr ? nullptr : self.kernel->single();
-                 return single != nullptr && single->is_compiled();
+                 if (self.kernel == nullptr) return false;
+                 const nb::gil_scoped_release release;
+                 return self.kernel->is_compiled();
              })
         .def("_instances",
              [](const KernelObject& self) {
@@ -187,13 +188,26 @@ void export_kernels(nb::module_& m) {
              })
         .def(
             "_load",
-            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint, bool wait) {
+            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint, bool wait, int block_dim) {
                 runtime::Kernel& kernel = kernel_of(self);
                 const nb::gil_scoped_release release;
-                Code& code = code_of(kernel, types, adjoint);
+                Code& code = code_of(kernel, types, adjoint, block_dim);
                 if (wait) code.wait();
             },
-            nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false, nb::arg("wait") = true)
+            nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false, nb::arg("wait") = true,
+            nb::arg("block_dim") = 1)
+        .def("_block_dims",
+             [](const KernelObject& self) {
+                 nb::list sizes;
+                 if (self.kernel == nullptr) return sizes;
+                 std::set<int> found;
+                 {
+                     const nb::gil_scoped_release release;
+                     found = self.kernel->block_dims();
+                 }
+                 for (const int size : found) sizes.append(size);
+                 return sizes;
+             })
         .def(
             "_times",
             [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint) {

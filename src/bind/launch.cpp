@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 
 #include "base/error.h"
@@ -32,12 +33,15 @@ using runtime::KernelInstance;
 using runtime::LaunchRecord;
 
 constexpr int kMaxLaunchDims = 4;
+constexpr int kMaxBlockDim = 1024;
 
 // The active tape, or null; whether it keeps what launches on arrays without gradients need too.
 PyObject* g_tape = nullptr;
 bool g_tape_wants_all = false;
 // Forward mode, or null: launches go to it instead (tangents.py).
 PyObject* g_forward = nullptr;
+// Whether launches have blocks of several threads: warp.config.enable_cpu_blocks.
+bool g_blocks = false;
 // Called before and after each launch (kernel, dim, arguments, device, adjoint, after), or null.
 PyObject* g_observer = nullptr;
 
@@ -69,6 +73,24 @@ LaunchShape read_shape(PyObject* dim) {
     shape.ndim = count == 0 ? 1 : static_cast<int32_t>(count);
     for (Py_ssize_t i = 0; i < count; ++i) shape.dims[i] = extent(PySequence_Fast_GET_ITEM(items.ptr(), i));
     return shape;
+}
+
+// The block size that a launch on the CPU has when `wanted` is asked for; 0 or less: the default.
+int block_dim_of(long long wanted) {
+    if (wanted > kMaxBlockDim) {
+        throw UserError(ErrorKind::Value, "block_dim must be at most " + std::to_string(kMaxBlockDim) +
+                                              " on CPU, found " + std::to_string(wanted));
+    }
+    return g_blocks && wanted > 1 ? static_cast<int>(wanted) : 1;
+}
+
+int block_dim_of(PyObject* given) {
+    if (given == nullptr || given == Py_None) return 1;
+    const nb::object index = nb::steal(PyNumber_Index(given));
+    if (!index.is_valid()) throw nb::python_error();
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    return block_dim_of(overflow > 0 ? std::numeric_limits<long long>::max() : value);
 }
 
 // The arguments of one launch: inputs, then outputs, then defaults.
@@ -130,7 +152,7 @@ void complete(Arguments& arguments, const KernelObject& kernel, size_t wanted) {
     }
 }
 
-KernelInstance& generic_instance(runtime::Kernel& kernel, const Arguments& arguments) {
+KernelInstance& generic_instance(runtime::Kernel& kernel, const Arguments& arguments, int block_dim) {
     std::vector<ir::Type> types;
     const auto& signature = signature_of(kernel);
     builtins::Matches matches;
@@ -151,22 +173,22 @@ KernelInstance& generic_instance(runtime::Kernel& kernel, const Arguments& argum
         types.push_back(type);
     }
     const nb::gil_scoped_release release;
-    return kernel.instance(types);
+    return kernel.instance(types, block_dim);
 }
 
-KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments) {
+KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments, int block_dim) {
     const KernelObject& object = *nb::inst_ptr<KernelObject>(kernel_object);
     runtime::Kernel& kernel = kernel_of(kernel_object);
-    if (KernelInstance* single = kernel.single()) {
+    if (KernelInstance* single = kernel.single(); single != nullptr && block_dim == 1) {
         complete(arguments, object, single->forward().parameters().size());
         return *single;
     }
     const auto& signature = signature_of(kernel);
     complete(arguments, object, signature.size());
     const auto is_exact = [](const frontend::ParameterInfo& parameter) { return parameter.type.is_exact(); };
-    if (!std::ranges::all_of(signature, is_exact)) return generic_instance(kernel, arguments);
+    if (!std::ranges::all_of(signature, is_exact)) return generic_instance(kernel, arguments, block_dim);
     const nb::gil_scoped_release release;
-    return kernel.instance({});
+    return kernel.instance({}, block_dim);
 }
 
 void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, const LaunchShape& shape) {
@@ -180,8 +202,8 @@ void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, co
     runtime::run(code, block.data(), shape);
 }
 
-void launch_forward(nb::handle kernel, Arguments& arguments, const LaunchShape& shape, runtime::Device& device) {
-    KernelInstance& instance = instance_of(kernel, arguments);
+void launch_forward(nb::handle kernel, KernelInstance& instance, const Arguments& arguments, const LaunchShape& shape,
+                    runtime::Device& device) {
     Code& code = instance.forward();
     ArgumentBlock block(instance.name(), code.block_bytes());
     const auto& parameters = code.parameters();
@@ -214,16 +236,15 @@ std::vector<LaunchRecord::Given> given_arrays(const Arguments& arguments, const 
 }
 
 // A launch on a tape: what its derivative needs is saved when it is overwritten, by this launch or later.
-std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, Arguments& arguments, const LaunchShape& shape,
-                                              runtime::Device& device) {
-    KernelInstance& instance = instance_of(kernel, arguments);
+std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, KernelInstance& instance, const Arguments& arguments,
+                                              const LaunchShape& shape, runtime::Device& device) {
     const auto record = std::make_shared<LaunchRecord>(instance, given_arrays(arguments, instance.forward()));
     const bool backward = instance.options().enable_backward;
     if (backward) {
         const nb::gil_scoped_release release;
         record->before_launch();
     }
-    launch_forward(kernel, arguments, shape, device);
+    launch_forward(kernel, instance, arguments, shape, device);
     if (backward) record->watch();
     return record;
 }
@@ -238,9 +259,8 @@ nb::object own_gradient(PyObject* argument) {
 
 // `gradients`: for each argument the gradient to use; where it has none, or there are none, the argument's own, unless
 // `given_only`. `record`: of the launch, or null.
-void launch_adjoint(nb::handle kernel, Arguments& arguments, const nb::tuple& gradients, bool given_only,
-                    const LaunchShape& shape, runtime::Device& device, LaunchRecord* record) {
-    KernelInstance& instance = instance_of(kernel, arguments);
+void launch_adjoint(nb::handle kernel, KernelInstance& instance, const Arguments& arguments, const nb::tuple& gradients,
+                    bool given_only, const LaunchShape& shape, runtime::Device& device, LaunchRecord* record) {
     Code* code = nullptr;
     {
         const nb::gil_scoped_release release;
@@ -314,7 +334,7 @@ runtime::Device& device_of(PyObject* device) {
 // ---- the C function ----
 
 constexpr std::array kNames = {"kernel", "dim",     "inputs",      "outputs",    "adj_inputs", "adj_outputs", "device",
-                               "stream", "adjoint", "record_tape", "record_cmd", "max_blocks", "block_dim"};
+                               "stream", "adjoint", "record_tape", "record_cmd", "max_blocks", "block_dim", "_block_dim"};
 enum Name {
     Kernel,
     Dim,
@@ -328,7 +348,8 @@ enum Name {
     RecordTape,
     RecordCmd,
     MaxBlocks,
-    BlockDim
+    BlockDim,
+    ResolvedBlockDim  // as a launch had it that is repeated: settings are not asked again
 };
 using Values = std::array<PyObject*, kNames.size()>;
 
@@ -338,7 +359,7 @@ bool read_values(Values& values, PyObject* const* args, Py_ssize_t count, PyObje
         for (size_t i = 0; i < kNames.size(); ++i) interned[i] = PyUnicode_InternFromString(kNames[i]);
         return interned;
     }();
-    if (count > static_cast<Py_ssize_t>(kNames.size())) {
+    if (count > static_cast<Py_ssize_t>(ResolvedBlockDim)) {
         PyErr_SetString(PyExc_TypeError, "launch() takes at most 13 positional arguments");
         return false;
     }
@@ -400,33 +421,37 @@ nb::object launch_with(const Values& values) {
     }
     const LaunchShape shape = read_shape(values[Dim]);
     runtime::Device& device = device_of(values[DeviceName]);
+    const int block_dim = values[ResolvedBlockDim] == nullptr ? block_dim_of(values[BlockDim])
+                                                              : static_cast<int>(PyLong_AsLong(values[ResolvedBlockDim]));
     Arguments arguments(values[Inputs], values[Outputs]);
     if (truth(values[RecordCmd], false)) {
         const nb::object none = nb::none();
         return nb::handle(hooks().record_command)(kernel, nb::handle(values[Dim]), arguments.tuple(),
                                                   values[DeviceName] == nullptr ? none : nb::borrow(values[DeviceName]),
                                                   Arguments(values[AdjInputs], values[AdjOutputs]).tuple(),
-                                                  truth(values[Adjoint], false));
+                                                  truth(values[Adjoint], false), block_dim);
     }
     const bool adjoint = truth(values[Adjoint], false);
     if (g_forward != nullptr && adjoint) refuse_in_forward_mode();
     if (g_forward != nullptr) {
-        instance_of(kernel, arguments);  // adds the defaults
+        if (block_dim != 1) throw UserError(ErrorKind::Unsupported, "forward mode has blocks of one thread only");
+        instance_of(kernel, arguments, block_dim);  // adds the defaults
         nb::handle(g_forward).attr("_launch")(kernel, dims_of(shape), arguments.tuple(),
                                               nb::cast(&device, nb::rv_policy::reference));
         return nb::none();
     }
     if (g_observer != nullptr) observe(kernel, shape, arguments, device, adjoint, false);
+    KernelInstance& instance = instance_of(kernel, arguments, block_dim);
     if (adjoint) {
         const nb::tuple gradients = Arguments(values[AdjInputs], values[AdjOutputs]).tuple();
-        launch_adjoint(kernel, arguments, gradients, false, shape, device, nullptr);
+        launch_adjoint(kernel, instance, arguments, gradients, false, shape, device, nullptr);
     } else if (g_tape == nullptr || !truth(values[RecordTape], true)) {
-        launch_forward(kernel, arguments, shape, device);
+        launch_forward(kernel, instance, arguments, shape, device);
     } else {
-        const std::shared_ptr<LaunchRecord> record = launch_recorded(kernel, arguments, shape, device);
+        const std::shared_ptr<LaunchRecord> record = launch_recorded(kernel, instance, arguments, shape, device);
         const nb::object tape = nb::borrow(g_tape);
         tape.attr("_record_launch")(kernel, dims_of(shape), arguments.tuple(),
-                                    nb::cast(&device, nb::rv_policy::reference), nb::cast(record));
+                                    nb::cast(&device, nb::rv_policy::reference), nb::cast(record), block_dim);
     }
     if (g_observer != nullptr) observe(kernel, shape, arguments, device, adjoint, true);
     return nb::none();
@@ -447,7 +472,7 @@ PyMethodDef g_launch = {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast
                         METH_FASTCALL | METH_KEYWORDS,
                         "launch(kernel, dim, inputs=(), outputs=(), adj_inputs=(), adj_outputs=(), device=None, "
                         "stream=None, adjoint=False, "
-                        "record_tape=True, record_cmd=False, max_blocks=0, block_dim=256)\n--\n\n"
+                        "record_tape=True, record_cmd=False, max_blocks=0, block_dim=None)\n--\n\n"
                         "Runs a kernel once for each item of `dim` (an int, or up to four of them).\n\n"
                         "`inputs` and `outputs`, in this order, are the kernel's arguments. With `adjoint=True` its "
                         "adjoint runs instead, on\n"
@@ -465,14 +490,19 @@ void export_launch(nb::module_& m) {
            const std::shared_ptr<LaunchRecord>& record, const std::optional<nb::tuple>& gradients) {
             if (g_forward != nullptr) refuse_in_forward_mode();
             Arguments given(arguments.ptr(), nullptr);
-            launch_adjoint(kernel, given, gradients.value_or(nb::tuple()), gradients.has_value(), read_shape(dim.ptr()),
-                           device, record.get());
+            KernelInstance& instance = record ? record->instance() : instance_of(kernel, given, 1);
+            launch_adjoint(kernel, instance, given, gradients.value_or(nb::tuple()), gradients.has_value(),
+                           read_shape(dim.ptr()), device, record.get());
         },
         nb::arg("kernel"), nb::arg("dim"), nb::arg("arguments"), nb::arg("device"), nb::arg("record"),
         nb::arg("gradients") = nb::none(),
         "Runs the adjoint of a recorded launch on the gradients of its arguments, or on `gradients`: one for each.");
     m.def("call_kernel", &call_kernel, nb::arg("kernel"), nb::arg("values"), nb::arg("results"),
           "Runs a kernel of make_map_kernel() on plain values; returns a Value for each result.");
+    m.def("set_cpu_blocks", [](bool enabled) { g_blocks = enabled; });
+    m.def(
+        "block_dim", [](nb::handle wanted) { return block_dim_of(wanted.ptr()); }, nb::arg("wanted").none(),
+        "The size of blocks that a launch has when this one is asked for (None: the default).");
     nb::setattr(m, "launch", nb::steal(PyCFunction_NewEx(&g_launch, nullptr, m.attr("__name__").ptr())));
     const auto replace = [](PyObject*& slot, const nb::object& object) {
         PyObject* old = slot;

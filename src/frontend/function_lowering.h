@@ -244,6 +244,7 @@ class FunctionLowering {
     // ---- special.cpp
     using Special = Entity (FunctionLowering::*)(const Expr& e, std::vector<Argument> arguments);
     static const std::map<std::string, Special>& specials();
+    Entity special_block_dim(const Expr& e, std::vector<Argument> a);
     Entity special_tid(const Expr& e, std::vector<Argument> a);
     Entity special_printf(const Expr& e, std::vector<Argument> a);
     Entity special_print(const Expr& e, std::vector<Argument> a);

@@ -23,6 +23,9 @@ struct LoweringOptions {
     bool checks = false;
     // What is stored in arrays of floats must be finite.
     bool verify_fp = false;
+    // What wp.block_dim() is; `uses_block_dim`, if given, becomes true where the code depends on it.
+    int block_dim = 1;
+    bool* uses_block_dim = nullptr;
     // The name of the IR kernel; "" takes the function's.
     std::string kernel_name;
 };

@@ -16,6 +16,7 @@ const std::map<std::string, FunctionLowering::Special>& FunctionLowering::specia
     using F = FunctionLowering;
     static const std::map<std::string, Special> table = {
         {"tid", &F::special_tid},
+        {"block_dim", &F::special_block_dim},
         {"printf", &F::special_printf},
         {"print", &F::special_print},
         {"where", &F::special_where},
@@ -95,6 +96,12 @@ Entity FunctionLowering::special_tid(const Expr& e, std::vector<Argument> a) {
     TupleEntity tuple;
     for (size_t i = 0; i < unpacked_count_; ++i) tuple.parts.emplace_back(builder_.thread_index(static_cast<int>(i)));
     return tuple;
+}
+
+Entity FunctionLowering::special_block_dim(const Expr& e, std::vector<Argument> a) {
+    if (!a.empty()) fail(ErrorKind::Argument, e.span, "wp.block_dim() takes no arguments");
+    if (bool* uses = instances_.options().uses_block_dim) *uses = true;
+    return builder_.constant(ir::i32(), instances_.options().block_dim);
 }
 
 // ---- output ----

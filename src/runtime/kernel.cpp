@@ -1,5 +1,6 @@
 #include "runtime/kernel.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "ad/forward.h"
@@ -121,37 +122,61 @@ std::vector<std::vector<ir::Type>> Kernel::instance_types() {
     return instance_types_;
 }
 
-KernelInstance& Kernel::instance(std::span<const ir::Type> types) {
+bool Kernel::is_compiled() {
+    const std::lock_guard lock(mutex_);
+    const auto ready = [](const auto& entry) { return entry.second->is_compiled(); };
+    return !instances_.empty() && std::ranges::all_of(instances_, ready);
+}
+
+std::set<int> Kernel::block_dims() {
+    const std::lock_guard lock(mutex_);
+    return block_dims_;
+}
+
+void Kernel::note(KernelInstance& instance, int depends_on, int block_dim) {
+    block_dims_.insert(block_dim);
+    if (block_dim == 1 && depends_on == 0 && !generic_) single_.store(&instance, std::memory_order_release);
+}
+
+KernelInstance& Kernel::instance(std::span<const ir::Type> types, int block_dim) {
     const std::lock_guard lock(mutex_);
     const bool generic = is_generic();
-    std::vector<const void*> key;
+    if (!generic) types = {};
+    Key key;
+    for (const ir::Type type : types) key.first.push_back(type.identity());
+    for (const int size : {0, block_dim}) {
+        key.second = size;
+        const auto found = instances_.find(key);
+        if (found == instances_.end()) continue;
+        note(*found->second, key.second, block_dim);
+        return *found->second;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    bool uses_block_dim = false;
+    frontend::LoweringOptions lowering;
+    lowering.max_unroll = options_.max_unroll;
+    lowering.assertions = options_.assertions;
+    lowering.checks = options_.checks;
+    lowering.verify_fp = options_.verify_fp;
+    lowering.block_dim = block_dim;
+    lowering.uses_block_dim = &uses_block_dim;
+    lowering.kernel_name = name_;
+    std::unique_ptr<ir::Module> module = frontend::lower_kernel(*source_, types, lowering);
+    ad::expand_gradients(*module);
+    // What the front end takes for assigned and is not would hide where arrays come from.
+    opt::unchanged_values(*module);
+    opt::dead_code(*module);
+    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    auto made = std::make_unique<KernelInstance>(name_, std::move(module), options_, elapsed.count());
+    KernelInstance& instance = *made;
+    key.second = uses_block_dim ? block_dim : 0;
+    instances_[key] = std::move(made);
     if (generic) {
-        for (const ir::Type type : types) key.push_back(type.identity());
+        const std::vector<ir::Type> list(types.begin(), types.end());
+        if (std::ranges::find(instance_types_, list) == instance_types_.end()) instance_types_.push_back(list);
     }
-    std::unique_ptr<KernelInstance>& slot = instances_[key];
-    if (slot == nullptr) {
-        const auto start = std::chrono::steady_clock::now();
-        frontend::LoweringOptions lowering;
-        lowering.max_unroll = options_.max_unroll;
-        lowering.assertions = options_.assertions;
-        lowering.checks = options_.checks;
-        lowering.verify_fp = options_.verify_fp;
-        lowering.kernel_name = name_;
-        std::unique_ptr<ir::Module> module =
-            frontend::lower_kernel(*source_, generic ? types : std::span<const ir::Type>{}, lowering);
-        ad::expand_gradients(*module);
-        // What the front end takes for assigned and is not would hide where arrays come from.
-        opt::unchanged_values(*module);
-        opt::dead_code(*module);
-        const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-        slot = std::make_unique<KernelInstance>(name_, std::move(module), options_, elapsed.count());
-        if (generic) {
-            instance_types_.emplace_back(types.begin(), types.end());
-        } else {
-            single_.store(slot.get(), std::memory_order_release);
-        }
-    }
-    return *slot;
+    note(instance, key.second, block_dim);
+    return instance;
 }
 
 }  // namespace weft::runtime

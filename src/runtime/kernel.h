@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -129,16 +130,24 @@ class Kernel {
     // GIL must not be held: another thread may wait for it while it holds this kernel's lock.
     const std::vector<frontend::ParameterInfo>& signature();
     bool is_generic();  // likewise
+    // Whether there are instances, and all that are asked for are compiled.
+    bool is_compiled();
 
-    // The only instance of a kernel that is not generic, if it has been made, else null.
+    // The only instance of a kernel that is not generic and whose code is the same for all block sizes, once it has been
+    // asked for with a size of 1; else null.
     KernelInstance* single() const { return single_.load(std::memory_order_acquire); }
     // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not
-    // to be called with the GIL held.
-    KernelInstance& instance(std::span<const ir::Type> types);
+    // to be called with the GIL held. `block_dim`: what wp.block_dim() is.
+    KernelInstance& instance(std::span<const ir::Type> types, int block_dim = 1);
+    // The block sizes that instances were asked for with.
+    std::set<int> block_dims();
     // The argument types of the instances made so far, in order of making: of a generic kernel.
     std::vector<std::vector<ir::Type>> instance_types();
 
   private:
+    // An instance is asked for; `depends_on`: the block size that its code depends on, 0: none.
+    void note(KernelInstance& instance, int depends_on, int block_dim);
+
     std::string name_;
     std::shared_ptr<const frontend::FunctionSource> source_;
     KernelOptions options_;
@@ -146,7 +155,10 @@ class Kernel {
     std::vector<frontend::ParameterInfo> signature_;
     std::atomic<bool> has_signature_{false};
     bool generic_ = false;
-    std::map<std::vector<const void*>, std::unique_ptr<KernelInstance>> instances_;
+    // The types' identities and the block size; that is 0 where the code does not depend on it.
+    using Key = std::pair<std::vector<const void*>, int>;
+    std::map<Key, std::unique_ptr<KernelInstance>> instances_;
+    std::set<int> block_dims_;
     std::vector<std::vector<ir::Type>> instance_types_;
     std::atomic<KernelInstance*> single_{nullptr};
 };

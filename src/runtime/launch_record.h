@@ -25,6 +25,8 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
 
     LaunchRecord(KernelInstance& instance, std::vector<Given> arrays);
 
+    // What was launched.
+    KernelInstance& instance() const { return instance_; }
     // To be called before the kernel runs: copies what the kernel overwrites though its derivative needs it.
     void before_launch();
     // To be called after it: from now on nothing that the derivative needs is lost.
