@@ -7,6 +7,7 @@ namespace weft_device {
 
 template <class T>
 inline int32_t lower_bound(const void* data, int64_t stride, int32_t begin, int32_t end, T value) {
+    const int32_t last = begin < end ? end - 1 : begin;  // what is above all elements is sorted in at the last one
     while (begin < end) {
         const int32_t middle = begin + (end - begin) / 2;
         T element;
@@ -17,7 +18,7 @@ inline int32_t lower_bound(const void* data, int64_t stride, int32_t begin, int3
             end = middle;
         }
     }
-    return begin;
+    return begin < last ? begin : last;
 }
 
 }  // namespace weft_device

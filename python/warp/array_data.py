@@ -114,16 +114,15 @@ _layouts = {}
 
 
 def numpy_layout(dtype, size):
-    """(NumPy dtype, shape of an element, strides inside it, the part of the array interface that does not vary)."""
+    """(NumPy dtype, shape of an element, strides inside it, the part of the array interface that does not vary).
+
+    Of structs the interface gives the bytes alone: it has no words for offsets of members.
+    """
     found = _layouts.get(dtype)
     if found is None:
         made, part = numpy_dtype_of(dtype), types.part_shape(dtype)
-        if getattr(dtype, "_weft_struct_", False):
-            found = made, (), (), {"version": 3, "typestr": made.str, "descr": made.descr}
-        else:
-            inner = contiguous_strides(part, size // math.prod(part))
-            found = made, part, tuple(inner), {"version": 3, "typestr": made.str}
-        _layouts[dtype] = found
+        inner = contiguous_strides(part, size // math.prod(part))
+        found = _layouts[dtype] = made, part, inner, {"version": 3, "typestr": made.str}
     return found
 
 
@@ -137,6 +136,6 @@ def numpy_view(a):
         return np.ndarray(shape, dtype, np.empty(1, dtype), strides=a.strides + inner)
     holder = Interface()
     holder.owner = a
-    place = {"data": (a._pointer, False), "shape": shape, "strides": a.strides + inner}
-    holder.__array_interface__ = {**interface, **place}
-    return np.asarray(holder)
+    holder.__array_interface__ = {**interface, "data": (a._pointer, False), "shape": shape, "strides": a.strides + inner}
+    made = np.asarray(holder)
+    return made if made.dtype == dtype else made.view(dtype)

@@ -14,6 +14,7 @@ from warp.array_data import (
     contiguous_strides,
     grouped,
     inner_contiguous,
+    numpy_layout,
     numpy_dtype_of,
     numpy_of,
     numpy_view,
@@ -559,7 +560,10 @@ class array(_core.Array):
 
     @property
     def __array_interface__(self):
-        return self.numpy().__array_interface__
+        interface = self.numpy().__array_interface__
+        if interface["strides"] is None:  # said outright: of empty arrays NumPy would find others
+            interface["strides"] = self.strides + numpy_layout(self.dtype, self._element.size)[2]
+        return interface
 
     def __array__(self, dtype=None, copy=None):
         import numpy as np

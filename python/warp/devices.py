@@ -81,7 +81,7 @@ def _default_allocator(device):
     return found
 
 
-Device.default_allocator = property(_default_allocator)
+Device.default_allocator = Device.pinned_allocator = property(_default_allocator)
 Device.get_allocator = lambda self, pinned=False: self.default_allocator
 
 

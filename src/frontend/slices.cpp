@@ -38,7 +38,7 @@ FunctionLowering::Range FunctionLowering::known_range(const Expr& e, int length)
         return known;
     };
     const int64_t step = bound(2).value_or(1);
-    if (step == 0) fail(ErrorKind::Value, e.span, "the step of a slice cannot be 0");
+    if (step == 0) fail(ErrorKind::Value, e.span, "Slice step cannot be zero");
     const int64_t lowest = step > 0 ? 0 : -1;
     const int64_t highest = step > 0 ? length : length - 1;
     const auto clamped = [&](int64_t i) { return std::clamp(i < 0 ? i + length : i, lowest, highest); };
@@ -149,7 +149,7 @@ bool FunctionLowering::starred_slice(const Expr& e, std::vector<Argument>& out) 
     const auto last = bound(1, "end");
     const int64_t step = bound(2, "step").value_or(1);
     if (!last) fail(ErrorKind::Value, slice.span, "a slice of an array behind `*` needs its end");
-    if (step == 0) fail(ErrorKind::Value, slice.span, "the step of a slice cannot be 0");
+    if (step == 0) fail(ErrorKind::Value, slice.span, "Slice step cannot be zero");
     for (int64_t i = first; i < *last; i += step) {
         Value* one = builder_.constant(ir::i32(), i);
         const bool whole = array->type.ndim() == 1;
@@ -189,7 +189,11 @@ ir::Value* FunctionLowering::array_slice(Value* array, std::span<const ExprPtr> 
         Value* step = bound(2);
         at(e.span);
         if (!step) step = number(1);
-        if (ir::constant_integer(step) == 0) fail(ErrorKind::Value, slice.span, "the step of a slice cannot be 0");
+        if (ir::constant_integer(step) == 0) fail(ErrorKind::Value, slice.span, "Slice step cannot be zero");
+        // In every mode: what such a slice would hold is nobody's intention.
+        if (!ir::constant_integer(step)) {
+            check(builder_.compare(Opcode::Ne, step, number(0)), "slice step cannot be zero", slice.span, {});
+        }
         Value* up = builder_.compare(Opcode::Gt, step, number(0));
         Value* top = builder_.sub(length, number(1));
         const auto clamped = [&](Value* i) {

@@ -1,6 +1,7 @@
 // Builtins that need more than values: types as arguments, arrays with indices, formats, any number of arguments.
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "builtins/array_kinds.h"
 #include "builtins/pattern.h"
@@ -190,6 +191,36 @@ Entity FunctionLowering::special_print(const Expr& e, std::vector<Argument> a) {
         format += v->type.is_float() ? "%g" : wide_unsigned ? "%u" : "%d";
         scalars.push_back({"", v, span, nullptr});
     };
+    // Arrays, structs and what is in them, each on one line.
+    const std::function<void(Value*, const Span&)> add_whole = [&](Value* v, const Span& span) {
+        const Type type = v->type;
+        if (type.is(TypeKind::Array)) {
+            // What it is, not what is in it: every item would print all of it.
+            format += "array(shape=(";
+            for (int k = 0; k < type.ndim(); ++k) {
+                format += k > 0 ? ", " : "";
+                add(builder_.shape(v, k), span);
+            }
+            format += type.ndim() == 1 ? ",), dtype=" : "), dtype=";
+            format += user_name(type.target()) + ")";
+        } else if (type.is(TypeKind::Struct)) {
+            format += user_name(type) + "(";
+            for (int k = 0; k < type.part_count(); ++k) {
+                format += (k > 0 ? ", " : "") + type.fields()[static_cast<size_t>(k)].name + "=";
+                add_whole(builder_.extract(v, k), span);
+            }
+            format += ")";
+        } else if (type.is_scalar()) {
+            add(v, span);
+        } else {
+            format += "(";
+            for (int k = 0; k < type.part_count(); ++k) {
+                format += k > 0 ? " " : "";
+                add(builder_.extract(v, k), span);
+            }
+            format += ")";
+        }
+    };
     for (size_t i = 0; i < a.size(); ++i) {
         if (!a[i].name.empty())
             fail(ErrorKind::Argument, a[i].span, "print takes no argument by name, found `" + a[i].name + "`");
@@ -210,15 +241,8 @@ Entity FunctionLowering::special_print(const Expr& e, std::vector<Argument> a) {
             branch(v, say("True\n"), say("False\n"));
             return Unknown{};
         }
-        if (type.is(TypeKind::Array)) {
-            // What it is, not what is in it: every item would print all of it.
-            format += "array(shape=(";
-            for (int k = 0; k < type.ndim(); ++k) {
-                format += k > 0 ? ", " : "";
-                add(builder_.shape(v, k), a[i].span);
-            }
-            format += type.ndim() == 1 ? ",), dtype=" : "), dtype=";
-            format += user_name(type.target()) + ")";
+        if (type.is(TypeKind::Array) || type.is(TypeKind::Struct)) {
+            add_whole(v, a[i].span);
         } else if (type.is_scalar()) {
             add(v, a[i].span);
         } else if (type.is_uniform()) {
@@ -229,7 +253,7 @@ Entity FunctionLowering::special_print(const Expr& e, std::vector<Argument> a) {
             }
         } else {
             fail(ErrorKind::Type, a[i].span,
-                 "print needs a number, vector, matrix or string, found " + user_name(type));
+                 "print needs a value, an array or a string, found " + user_name(type));
         }
     }
     return print_format(e, format + "\n", scalars);
