@@ -136,6 +136,7 @@ def numpy_view(a):
         return np.ndarray(shape, dtype, np.empty(1, dtype), strides=a.strides + inner)
     holder = Interface()
     holder.owner = a
-    holder.__array_interface__ = {**interface, "data": (a._pointer, False), "shape": shape, "strides": a.strides + inner}
+    place = {"data": (a._pointer, False), "shape": shape, "strides": a.strides + inner}
+    holder.__array_interface__ = {**interface, **place}
     made = np.asarray(holder)
     return made if made.dtype == dtype else made.view(dtype)

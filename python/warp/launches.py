@@ -83,9 +83,7 @@ class Launch:
 
     def launch(self, stream=None):
         extra = {"adj_inputs": self._gradients, "adjoint": True} if self.adjoint else {}
-        _core.launch(
-            self.kernel, self.dim, self._arguments, device=self.device, _block_dim=self.block_dim, **extra
-        )
+        _core.launch(self.kernel, self.dim, self._arguments, device=self.device, _block_dim=self.block_dim, **extra)
 
     @property
     def module_exec(self):

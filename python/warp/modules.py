@@ -197,7 +197,7 @@ class Module:
         return found
 
     def load(self, device=None, block_dim=None, **kwargs):
-        """Compiles all kernels (in parallel) and waits. Without a block size: for those in use, else for the default."""
+        """Compiles all kernels (in parallel) and waits. Without a block size: for those in use, or the default."""
         device = get_device(device)
         return [self._load(device, n) for n in self._block_dims(block_dim)][-1]
 

@@ -92,7 +92,7 @@ class _Recorder:
     def __exit__(self, *exception):
         _core.set_tape(None)
 
-    def _record_launch(self, kernel, dim, arguments, device, saved):
+    def _record_launch(self, kernel, dim, arguments, device, saved, _block_dim):
         arguments, kinds, given = converted(kernel, arguments)
         if not spread(self.gradients, kernel, given, arguments):
             return

@@ -333,8 +333,9 @@ runtime::Device& device_of(PyObject* device) {
 
 // ---- the C function ----
 
-constexpr std::array kNames = {"kernel", "dim",     "inputs",      "outputs",    "adj_inputs", "adj_outputs", "device",
-                               "stream", "adjoint", "record_tape", "record_cmd", "max_blocks", "block_dim", "_block_dim"};
+constexpr std::array kNames = {"kernel",      "dim",        "inputs",    "outputs",   "adj_inputs",
+                               "adj_outputs", "device",     "stream",    "adjoint",   "record_tape",
+                               "record_cmd",  "max_blocks", "block_dim", "_block_dim"};
 enum Name {
     Kernel,
     Dim,
@@ -421,8 +422,9 @@ nb::object launch_with(const Values& values) {
     }
     const LaunchShape shape = read_shape(values[Dim]);
     runtime::Device& device = device_of(values[DeviceName]);
-    const int block_dim = values[ResolvedBlockDim] == nullptr ? block_dim_of(values[BlockDim])
-                                                              : static_cast<int>(PyLong_AsLong(values[ResolvedBlockDim]));
+    const int block_dim = values[ResolvedBlockDim] == nullptr
+                              ? block_dim_of(values[BlockDim])
+                              : static_cast<int>(PyLong_AsLong(values[ResolvedBlockDim]));
     Arguments arguments(values[Inputs], values[Outputs]);
     if (truth(values[RecordCmd], false)) {
         const nb::object none = nb::none();

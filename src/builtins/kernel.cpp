@@ -6,7 +6,8 @@ namespace weft::builtins {
 void kernel_rows(Rows& rows) {
     rows.group("Utility");
     rows.add("tid", "() -> int32", special(), "This item's index in the launch; unpacks to up to four coordinates.");
-    rows.add("block_dim", "() -> int32", special(), "The threads of a block of this launch, known when it is compiled.");
+    rows.add("block_dim", "() -> int32", special(),
+             "The threads of a block of this launch, known when it is compiled.");
     rows.add("printf", "(fmt: Any) -> None", special(), "Prints numbers by a C format.");
     rows.add("print", "(value: Any) -> None", special(), "Prints a value and a newline.");
     rows.add("where", "(cond: bool, value_if_true: Any, value_if_false: Any) -> Any", special(),

@@ -87,6 +87,7 @@ int FunctionLowering::int_argument(const Argument& a) {
     return static_cast<int>(*known);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): all of the table take them so
 Entity FunctionLowering::special_tid(const Expr& e, std::vector<Argument> a) {
     if (!a.empty()) fail(ErrorKind::Argument, e.span, "wp.tid() takes no arguments");
     if (kind_ != ir::FunctionKind::Kernel) {
@@ -99,6 +100,7 @@ Entity FunctionLowering::special_tid(const Expr& e, std::vector<Argument> a) {
     return tuple;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): all of the table take them so
 Entity FunctionLowering::special_block_dim(const Expr& e, std::vector<Argument> a) {
     if (!a.empty()) fail(ErrorKind::Argument, e.span, "wp.block_dim() takes no arguments");
     if (bool* uses = instances_.options().uses_block_dim) *uses = true;
@@ -252,8 +254,7 @@ Entity FunctionLowering::special_print(const Expr& e, std::vector<Argument> a) {
                 add(builder_.extract(v, k), a[i].span);
             }
         } else {
-            fail(ErrorKind::Type, a[i].span,
-                 "print needs a value, an array or a string, found " + user_name(type));
+            fail(ErrorKind::Type, a[i].span, "print needs a value, an array or a string, found " + user_name(type));
         }
     }
     return print_format(e, format + "\n", scalars);
@@ -482,6 +483,7 @@ Entity FunctionLowering::special_grad(const Expr& e, std::vector<Argument> a) {
     fail(ErrorKind::Argument, e.span, "grad takes one function");
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): all of the table take them so
 Entity FunctionLowering::special_refused(const Expr& e, std::vector<Argument>) {
     if (e.child(0).text == "range") fail(ErrorKind::Syntax, e.span, "range(...) can stand in a `for` only");
     fail(ErrorKind::Syntax, e.span, "wp.adjoint is indexed by a parameter: wp.adjoint[x]");

@@ -98,7 +98,7 @@ Kernel::Kernel(std::unique_ptr<KernelInstance> only)
         signature_.push_back({parameter.name, parameter.type, false});
     }
     single_.store(only.get(), std::memory_order_release);
-    instances_.emplace(std::vector<const void*>(), std::move(only));
+    instances_.emplace(Key(), std::move(only));
 }
 
 const std::vector<frontend::ParameterInfo>& Kernel::signature() {

@@ -133,8 +133,8 @@ class Kernel {
     // Whether there are instances, and all that are asked for are compiled.
     bool is_compiled();
 
-    // The only instance of a kernel that is not generic and whose code is the same for all block sizes, once it has been
-    // asked for with a size of 1; else null.
+    // The only instance of a kernel that is not generic and whose code is the same for all block sizes, once it has
+    // been asked for with a size of 1; else null.
     KernelInstance* single() const { return single_.load(std::memory_order_acquire); }
     // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not
     // to be called with the GIL held. `block_dim`: what wp.block_dim() is.

@@ -419,6 +419,41 @@ def test_eight_dimensions():
         wp.array[float, 9]
 
 
+@wp.struct
+class Mixed:
+    small: wp.int8
+    direction: wp.vec3
+    wide: wp.float64
+    values: wp.array[float]
+
+
+def test_numpy_sees_structs_as_kernels_do():
+    """Members lie where a C compiler for x86-64 puts them."""
+    a = wp.zeros((2, 3), dtype=Mixed)
+    layout = np.dtype(
+        {
+            "names": ["small", "direction", "wide", "values"],
+            "formats": ["i1", ("f4", 3), "f8", "24u1"],
+            "offsets": [0, 4, 16, 24],
+            "itemsize": 48,
+        }
+    )
+    assert a.numpy().dtype == layout == np.dtype(Mixed.numpy_dtype())
+    value = Mixed(small=-3, direction=wp.vec3(1.0, 2.0, 3.0), wide=0.1)
+    a.fill_(value)
+    assert np.array_equal(a.numpy(), np.full((2, 3), np.array(value.numpy_value(), dtype=layout)))
+    back = wp.array(a.numpy(), dtype=Mixed)
+    assert back.shape == (2, 3)
+    assert back.list()[5].wide == 0.1
+
+
+def test_numpy_sees_empty_arrays():
+    a = wp.zeros((1, 0), dtype=wp.vec2)
+    seen = np.asarray(a)
+    assert a.__array_interface__["data"][0] != 0
+    assert (seen.shape, seen.strides, seen.dtype) == ((1, 0, 2), (0, 8, 4), np.float32)
+
+
 def test_dimensions_that_an_array_has_not():
     """As in Warp, kernels read 0 for them."""
 

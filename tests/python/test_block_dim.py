@@ -36,9 +36,10 @@ def run(**kwargs):
     return (y.numpy() / [1, 2, 3]).tolist()
 
 
-@pytest.mark.parametrize("asked, got", [({}, 1), ({"block_dim": None}, 1), ({"block_dim": -7}, 1), ({"block_dim": 4}, 4)])
+@pytest.mark.parametrize("asked, got", [(None, 1), (-7, 1), (0, 1), (4, 4), (1024, 1024)])
 def test_sizes(blocks, asked, got):
-    assert run(**asked) == [got] * 3
+    assert run() == [1] * 3
+    assert run(block_dim=asked) == [got] * 3
 
 
 def test_without_blocks_every_block_has_one_thread(blocks):

@@ -130,3 +130,47 @@ def test_verify_fp_refuses_what_is_not_finite(backend):
         assert "not finite" in failure(kernel, 1, x, 0.0)[0]
     finally:
         wp.config.verify_fp = False
+
+
+@pytest.mark.parametrize("mode", ["release", "safe"])
+def test_slices_of_step_zero_are_refused_in_every_mode(mode, backend):
+    @wp.kernel(module="unique")
+    def kernel(x: wp.array(dtype=float), step: int, out: wp.array(dtype=int)):
+        out[0] = x[0:6:step].shape[0]
+
+    wp.config.mode = mode
+    try:
+        out = wp.zeros(1, dtype=int)
+        for step in (1, 2, 4, -1):
+            wp.launch(kernel, dim=1, inputs=[wp.zeros(6), step], outputs=[out])
+            assert out.list() == [len(range(6)[0:6:step])]
+        lines = failure(kernel, 1, wp.zeros(6), 0, out)
+    finally:
+        wp.config.mode = "release"
+    assert lines[0] == "in thread (0): slice step cannot be zero"
+    assert lines[2].index("x") + 2 == lines[3].index("^")
+
+
+@wp.struct
+class Inner:
+    direction: wp.vec2
+    flag: wp.bool
+
+
+@wp.struct
+class Outer:
+    number: wp.float64
+    inner: Inner
+    values: wp.array2d(dtype=wp.int8)
+
+
+def test_structs_are_printed_with_their_members(backend, capfd):
+    @wp.kernel(module="unique")
+    def kernel(s: Outer):
+        print(s)
+
+    s = Outer(number=0.5, inner=Inner(direction=wp.vec2(1.0, -2.0), flag=True), values=wp.zeros((2, 3), dtype=wp.int8))
+    wp.launch(kernel, dim=1, inputs=[s])
+    wp.synchronize()
+    text = "Outer(number=0.5, inner=Inner(direction=(1 -2), flag=1), values=array(shape=(2, 3), dtype=int8))\n"
+    assert capfd.readouterr().out.endswith(text)
