@@ -109,6 +109,18 @@ class Interface:
     __slots__ = ("__array_interface__", "owner")
 
 
+class Export(Interface):
+    """The same for a view that leaves the package: while it lives the memory may be written unseen."""
+
+    __slots__ = ()
+
+    def __init__(self, owner):
+        owner._export_view()
+
+    def __del__(self):
+        self.owner._release_view()
+
+
 # dtype -> how NumPy sees its elements
 _layouts = {}
 
@@ -126,15 +138,15 @@ def numpy_layout(dtype, size):
     return found
 
 
-def numpy_view(a):
-    """A NumPy array over the memory of an array on the host."""
+def numpy_view(a, leaves=False):
+    """A NumPy array over the memory of an array on the host. `leaves`: it is for others, who may write."""
     import numpy as np
 
     dtype, part, inner, interface = numpy_layout(a.dtype, a._element.size)
     shape = a.shape + part
     if a.size == 0:
         return np.ndarray(shape, dtype, np.empty(1, dtype), strides=a.strides + inner)
-    holder = Interface()
+    holder = Export(a) if leaves else Interface()
     holder.owner = a
     place = {"data": (a._pointer, False), "shape": shape, "strides": a.strides + inner}
     holder.__array_interface__ = {**interface, **place}

@@ -67,6 +67,10 @@ bool ReverseFunction::without_effect(const Op& op, ValueMap& map) {
         case Opcode::Atomic: {
             // The value before the atomic depends on the order of items: should it be needed, this load is refused.
             Value* ref = map.at(op.operands[0]);
+            if (const auto column = log_.find(&op); column != log_.end()) {
+                map[op.result()] = b_.cast(op.result()->type, b_.load(place_in_log(b_, logged_, column->second)));
+                return true;
+            }
             Value* old = b_.load(ref);
             old->op->text = kAtomicResult;
             map[op.result()] = old;

@@ -1,5 +1,6 @@
 #include "ad/overwritten.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -79,14 +80,58 @@ std::map<int, Location> overwritten(const Module& module, const Function& kernel
     return found;
 }
 
-void check_atomic_results(const Function& kernel, const Function& adjoint) {
-    walk(adjoint.body, [&](const Op& op) {
-        if (op.code != Opcode::Load || op.text != kAtomicResult) return;
-        throw UserError(
-            ErrorKind::Gradient,
-            "the gradient of kernel '" + kernel.name + "' needs the result of an atomic, which is not saved",
-            op.location);
+namespace {
+
+// The first load of an atomic's result in the function or in what it calls; null: none.
+const Op* atomic_result(const Module& module, const Function& function) {
+    const Op* found = nullptr;
+    walk(function.body, [&](const Op& op) {
+        if (found) return;
+        if (op.code == Opcode::Load && op.text == kAtomicResult) found = &op;
+        if (op.code == Opcode::Call) found = atomic_result(module, *module.find(op.text));
     });
+    return found;
+}
+
+}  // namespace
+
+Location first_read(const Module& module, const Function& kernel, int parameter) {
+    const Accesses found = accesses(module, kernel, Access::Read);
+    const auto place = found.find(parameter);
+    return place == found.end() ? Location() : place->second;
+}
+
+bool uses_atomic_results(const Module& module, const Function& adjoint) { return atomic_result(module, adjoint); }
+
+void refuse_atomic_results(const Module& module, const Function& kernel, const Function& adjoint) {
+    const Op* op = atomic_result(module, adjoint);
+    if (!op) return;
+    const bool whole = !op->result()->type.has_float_elements();
+    throw UserError(
+        ErrorKind::Gradient,
+        "the gradient of kernel '" + kernel.name + "' needs the result of an atomic" +
+            (whole ? " in a loop, whose results are not saved" : " of floats, which depends on the order of items"),
+        op->location);
+}
+
+std::vector<int> extreme_parameters(const Module& module, const Function& kernel) {
+    std::vector<int> found;
+    walk(kernel.body, [&](const Op& op) {
+        std::vector<int> parameters;
+        if (op.code == Opcode::Atomic && (op.atomic() == AtomicKind::Min || op.atomic() == AtomicKind::Max) &&
+            op.operands[1]->type.has_float_elements()) {
+            roots(op.operands[0], kernel, parameters);
+        }
+        if (op.code == Opcode::Call) {
+            for (const int p : extreme_parameters(module, *module.find(op.text))) {
+                roots(op.operands[static_cast<size_t>(p)], kernel, parameters);
+            }
+        }
+        for (const int p : parameters) {
+            if (std::find(found.begin(), found.end(), p) == found.end()) found.push_back(p);
+        }
+    });
+    return found;
 }
 
 void refuse_overwritten(const Module& module, const Function& kernel, const std::map<int, Location>& parameters) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "ir/ir.h"
 
@@ -21,8 +22,16 @@ inline constexpr const char* kFinalLoad = "final";
 // it calls; with the place of a load.
 std::map<int, Location> overwritten(const ir::Module& module, const ir::Function& kernel, const ir::Function& adjoint);
 
-// Throws UserError (Gradient) when the adjoint uses the result of an atomic on one of these parameters.
-void check_atomic_results(const ir::Function& kernel, const ir::Function& adjoint);
+// Where the kernel first reads the arrays of a parameter; no place, where it does not.
+Location first_read(const ir::Module& module, const ir::Function& kernel, int parameter);
+
+// Whether the adjoint, or a function that it calls, uses the result of an atomic; the other throws UserError (Gradient)
+// if so.
+bool uses_atomic_results(const ir::Module& module, const ir::Function& adjoint);
+void refuse_atomic_results(const ir::Module& module, const ir::Function& kernel, const ir::Function& adjoint);
+
+// The parameters whose arrays the kernel changes by atomic min or max of floats.
+std::vector<int> extreme_parameters(const ir::Module& module, const ir::Function& kernel);
 
 // Throws the UserError (Gradient) for the first of these parameters.
 [[noreturn]] void refuse_overwritten(const ir::Module& module, const ir::Function& kernel,

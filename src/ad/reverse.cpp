@@ -38,12 +38,14 @@ bool is_active(Type type) {
     }
     return false;
 }
-ReverseFunction::ReverseFunction(Maker& maker, const Function& original, Function& made, std::vector<int> restored)
+ReverseFunction::ReverseFunction(Maker& maker, const Function& original, Function& made, std::vector<int> restored,
+                                 AtomicLog log)
     : maker_(maker),
       original_(original),
       b_(maker.module(), made),
       shadows_(b_, [this](const Value* v) { return primal(v); }),
-      restored_(std::move(restored)) {}
+      restored_(std::move(restored)),
+      log_(std::move(log)) {}
 
 Value* ReverseFunction::primal(const Value* value) const {
     const auto it = primal_.find(value);
@@ -67,6 +69,7 @@ void ReverseFunction::run() {
     for (const Type type : original_.results) {
         if (type.is_differentiable()) seeds.push_back(b_.parameter(type, "adj_result"));
     }
+    if (!log_.empty()) logged_ = b_.parameter(log_type(), "log");
     Adjoints adjoints(b_);
     make_records();
     walk(original_.body, [&](const Op& inner) {
@@ -114,8 +117,11 @@ const Function& Maker::replay_of(const Function& function) {
     ValueMap map;
     for (const Value* p : function.parameters()) map[p] = b.parameter(p->type, p->name);
     const auto without_effect = [&](const Op& op, ValueMap& values) {
-        if (op.code == Opcode::Atomic && !local_array_of(op.operands[0]))
-            values[op.result()] = b.load(values.at(op.operands[0]));
+        if (op.code == Opcode::Atomic && !local_array_of(op.operands[0])) {
+            Value* old = b.load(values.at(op.operands[0]));
+            old->op->text = kAtomicResult;
+            values[op.result()] = old;
+        }
         if (op.code == Opcode::Call) {
             Values arguments;
             for (const Value* v : op.operands) arguments.push_back(values.at(v));
@@ -173,7 +179,7 @@ const Function& adjoint_of(Module& module, const Function& function) {
     return Maker(module).adjoint_of(function);
 }
 
-std::string add_adjoint(Module& module, const std::string& kernel, std::vector<int>* restored) {
+std::string add_adjoint(Module& module, const std::string& kernel, AdjointNeeds* needs) {
     Function* function = module.find(kernel);
     WEFT_CHECK(function && function->kind == FunctionKind::Kernel, "no kernel " + kernel);
     opt::unchanged_values(module);
@@ -186,24 +192,34 @@ std::string add_adjoint(Module& module, const std::string& kernel, std::vector<i
     Maker maker(module);
     const Function* adjoint = &maker.adjoint_of(*function);
     opt::dead_code(module);
+    AtomicLog log;
     // Stores that are repeated may need values of further arrays: until nothing is missing.
     for (;;) {
         auto lost = overwritten(module, *function, *adjoint);
-        if (restored) std::erase_if(lost, [&](const auto& entry) { return contains(*restored, entry.first); });
-        if (lost.empty()) break;
-        if (!restored) refuse_overwritten(module, *function, lost);
+        if (needs) std::erase_if(lost, [&](const auto& entry) { return contains(needs->restored, entry.first); });
+        const bool unlogged = log.empty() && uses_atomic_results(module, *adjoint);
+        if (lost.empty() && !unlogged) break;
+        if (!needs && !lost.empty()) refuse_overwritten(module, *function, lost);
+        if (!needs) refuse_atomic_results(module, *function, *adjoint);
         const std::string name = adjoint->name;
         std::erase_if(module.functions, [&](const auto& f) { return f->name == name; });
         // What a callee loads must be recorded where it happens: one body for all.
         opt::inline_calls(module, *function);
-        for (const auto& [parameter, location] : lost) restored->push_back(parameter);
+        for (const auto& [parameter, location] : lost) needs->restored.push_back(parameter);
+        if (!log.empty() || unlogged) log = loggable_atomics(*function);
         Function& again = module.add(name, FunctionKind::Kernel);
         again.location = function->location;
-        ReverseFunction(maker, *function, again, *restored).run();
+        ReverseFunction(maker, *function, again, needs->restored, log).run();
         adjoint = &again;
         opt::dead_code(module);
+        if (unlogged && log.empty()) break;
     }
-    check_atomic_results(*function, *adjoint);
+    refuse_atomic_results(module, *function, *adjoint);
+    if (needs) {
+        needs->extremes = extreme_parameters(module, *function);
+        needs->results = static_cast<int>(log.size());
+        if (!log.empty()) add_logged(module, *function, log);
+    }
     verify(module);
     return adjoint->name;
 }

@@ -20,11 +20,23 @@ namespace weft::ad {
 // result: the adjoint of that result. Its results are the adjoints of its parameters that hold floats by value, in
 // order (a user's function: of its differentiable parameters without arrays).
 //
-// The adjoint repeats the forward computation without its stores, from the arrays as they are when it runs. Where it
-// needs values that the kernel itself has overwritten, it must be given these arrays as they were before the kernel
-// ran: `restored` gets the indices of such parameters, and the adjoint writes to the copies it is given. With a null
-// `restored` that is refused instead. Throws UserError (Gradient), located, for what has no derivative.
-std::string add_adjoint(ir::Module& module, const std::string& kernel, std::vector<int>* restored = nullptr);
+// The adjoint repeats the forward computation without its stores, from the arrays as they are when it runs. What cannot
+// be had from them it must be given:
+struct AdjointNeeds {
+    // Parameters whose arrays the kernel overwrites though the adjoint needs their values: it must be given copies of
+    // them as they were before the kernel ran, and writes to these.
+    std::vector<int> restored;
+    // Parameters whose arrays the kernel changes by atomic min or max of floats. Where an element of such an array is
+    // not what it was before the kernel ran, what it was has no gradient: who runs the adjoint sets it to zero
+    // afterwards.
+    std::vector<int> extremes;
+    // How many results of integer atomics (slots that counters hand out) an item needs again. If any: the kernel that
+    // keeps them, `<kernel>.logged`, has been added to the module; it and the adjoint take one parameter more, the
+    // last: a log, array<i64, 2> of items by results, which one writes and the other reads.
+    int results = 0;
+};
+// With null `needs` all that is refused instead. Throws UserError (Gradient), located, for what has no derivative.
+std::string add_adjoint(ir::Module& module, const std::string& kernel, AdjointNeeds* needs = nullptr);
 
 // The adjoint of a function of the module (see above for its parameters), made on first use.
 const ir::Function& adjoint_of(ir::Module& module, const ir::Function& function);

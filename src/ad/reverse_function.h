@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ad/adjoints.h"
+#include "ad/atomic_log.h"
 #include "ad/shadows.h"
 #include "ir/builder.h"
 
@@ -35,8 +36,10 @@ class Maker {
 
 class ReverseFunction {
   public:
-    // `restored`: parameters whose arrays are given as they were before the kernel ran.
-    ReverseFunction(Maker& maker, const ir::Function& original, ir::Function& made, std::vector<int> restored = {});
+    // `restored`: parameters whose arrays are given as they were before the kernel ran. `log`: which results of atomics
+    // are given; there is a parameter for them if any are.
+    ReverseFunction(Maker& maker, const ir::Function& original, ir::Function& made, std::vector<int> restored = {},
+                    AtomicLog log = {});
 
     void run();
 
@@ -93,6 +96,8 @@ class ReverseFunction {
     Shadows shadows_;
     std::unordered_map<const ir::Op*, Tape> tapes_;
     std::vector<int> restored_;
+    AtomicLog log_;
+    ir::Value* logged_ = nullptr;  // the parameter
     std::unordered_map<const ir::Op*, ir::Value*> records_;
     std::unordered_map<const ir::Op*, Positions> positions_;
     bool recording_ = false;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "bind/exports.h"
 #include "bind/graphs.h"
+#include "bind/places.h"
 #include "bind/values.h"
 #include "ir/layout.h"
 #include "runtime/array.h"
@@ -57,6 +58,12 @@ Array borrowed(ir::Type element, const Extents& shape, const Extents& strides, u
     return {element, shape, strides, data, std::move(storage)};
 }
 
+// Does now, or records, what changes an array; it tells before_write() itself when it runs, but tapes must know now.
+void change(const Array& array, std::function<void()> step) {
+    if (recording() != nullptr) array.before_write();
+    perform(std::move(step));
+}
+
 }  // namespace
 
 void export_arrays(nb::module_& m) {
@@ -86,13 +93,23 @@ void export_arrays(nb::module_& m) {
         // An address that leaves may be written through; inside the package `_pointer` is read.
         .def_prop_ro("ptr",
                      [](const Array& a) {
-                         if (a.storage()) a.storage()->mark_exported();
+                         if (a.storage()) a.storage()->export_view(UserPlace().str());
                          return pointer(a);
                      })
         .def_prop_ro("_pointer", &pointer)
-        .def("_mark_exported",
+        .def(
+            "_mark_exported",
+            [](const Array& a) {
+                if (a.storage()) a.storage()->export_view("");
+            },
+            "For memory that is not ours: it may be written unseen from the beginning.")
+        .def("_export_view",
              [](const Array& a) {
-                 if (a.storage()) a.storage()->mark_exported();
+                 if (a.storage()) a.storage()->export_view(UserPlace().str());
+             })
+        .def("_release_view",
+             [](const Array& a) {
+                 if (a.storage()) a.storage()->release_view();
              })
         .def("_before_write", &Array::before_write,
              "To be called before the content changes otherwise than by the core.")
@@ -113,16 +130,17 @@ void export_arrays(nb::module_& m) {
         .def_prop_rw(
             "_grad", [](const Array& a) { return a.gradient(); },
             [](Array& a, std::shared_ptr<Array> grad) { a.set_gradient(std::move(grad)); }, nb::arg().none())
-        .def("_zero", [](const Array& a) { perform([a] { runtime::fill_zero(a); }); })
+        .def("_zero", [](const Array& a) { change(a, [a] { runtime::fill_zero(a); }); })
         .def("_fill",
              [](const Array& a, const ValueObject& value) {
                  if (static_cast<int64_t>(value.size()) != ir::size_of(a.element())) {
                      throw UserError(ErrorKind::Type, "the value has another type than the array's elements");
                  }
                  std::vector<std::byte> bytes(value.data(), value.data() + value.size());
-                 perform([a, bytes = std::move(bytes)] { runtime::fill(a, bytes.data()); });
+                 change(a, [a, bytes = std::move(bytes)] { runtime::fill(a, bytes.data()); });
              })
-        .def("_copy_from", [](const Array& to, const Array& from) { perform([to, from] { runtime::copy(to, from); }); })
+        .def("_copy_from",
+             [](const Array& to, const Array& from) { change(to, [to, from] { runtime::copy(to, from); }); })
         .def("_read_element", [](const Array& a, int64_t offset, ValueObject& to) {
             std::memcpy(to.data(), a.data() + offset, to.size());
         });

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -17,7 +18,9 @@
 #include "bind/graphs.h"
 #include "bind/kernels.h"
 #include "bind/pack.h"
+#include "bind/places.h"
 #include "bind/values.h"
+#include "ir/layout.h"
 #include "runtime/launch.h"
 #include "runtime/launch_record.h"
 #include "runtime/runtime.h"
@@ -119,6 +122,10 @@ class Arguments {
     }
     size_t count() const { return count_; }
     PyObject* operator[](size_t i) const { return count_ <= kInline ? inline_[i] : more_[i]; }
+    void replace(size_t i, const nb::object& argument) {
+        (count_ <= kInline ? inline_[i] : more_[i]) = argument.ptr();
+        replaced_.push_back(argument);
+    }
 
     nb::tuple tuple() const {
         PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(count_));
@@ -134,6 +141,7 @@ class Arguments {
     std::vector<PyObject*> more_;
     size_t count_ = 0;
     std::array<nb::object, 2> holders_;
+    std::vector<nb::object> replaced_;
     size_t holder_count_ = 0;
 };
 
@@ -194,6 +202,7 @@ KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments, int 
 void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, const LaunchShape& shape) {
     if (runtime::Graph* graph = recording()) {
         (void)runtime::item_count(code, shape);  // refuses what a launch would
+        block.before_write();                    // tapes are told what will be overwritten
         graph->add_launch(code, block.data(), shape, block.written(), block.keep(kernel));
         return;
     }
@@ -202,50 +211,115 @@ void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, co
     runtime::run(code, block.data(), shape);
 }
 
+void pack_all(ArgumentBlock& block, const Arguments& arguments, const Code& code, runtime::Device& device) {
+    for (size_t i = 0; i < arguments.count(); ++i) block.pack(arguments[i], code.parameters()[i], device);
+}
+
 void launch_forward(nb::handle kernel, KernelInstance& instance, const Arguments& arguments, const LaunchShape& shape,
                     runtime::Device& device) {
     Code& code = instance.forward();
     ArgumentBlock block(instance.name(), code.block_bytes());
-    const auto& parameters = code.parameters();
-    for (size_t i = 0; i < parameters.size(); ++i) block.pack(arguments[i], parameters[i], device);
+    pack_all(block, arguments, code, device);
     run_or_record(kernel, code, block, shape);
 }
 
+// The arrays that a value of the type holds, in order: where their descriptors are, and of how many dimensions.
+void find_arrays(ir::Type type, int64_t offset, std::vector<std::pair<int64_t, int>>& out) {
+    if (type.is(ir::TypeKind::Array)) {
+        out.emplace_back(offset, type.ndim());
+    } else if (type.contains_array()) {
+        for (int i = 0; i < type.part_count(); ++i) find_arrays(type.part(i), offset + ir::offset_of(type, i), out);
+    }
+}
+
+// Those of a struct, found in the bytes that it was packed to.
+void add_members(nb::handle argument, size_t index, const runtime::Parameter& parameter, const std::byte* block,
+                 std::vector<LaunchRecord::Given>& given) {
+    std::vector<std::pair<int64_t, int>> places;
+    find_arrays(parameter.type, parameter.offset, places);
+    size_t next = 0;
+    for (const nb::handle member : argument.attr("_weft_arrays")()) {
+        const runtime::Array* array = as_array(member.ptr());
+        if (array == nullptr || array->storage() == nullptr) continue;
+        int64_t offset = -1;
+        std::array<std::byte, 8 * (1 + 2 * runtime::Array::kMaxDims)> bytes;
+        array->write_descriptor(bytes.data());
+        for (size_t k = next; k < places.size() && offset < 0; ++k) {
+            const auto [place, ndim] = places[k];
+            if (ndim != array->ndim()) continue;
+            const auto size = static_cast<size_t>(ir::descriptor_size(ndim));
+            if (std::memcmp(bytes.data(), block + place, size) != 0) continue;
+            offset = place;
+            next = k + 1;
+        }
+        given.push_back({index, *array, offset, true});
+    }
+}
+
 // The arrays of a launch for its record; none when nothing has a gradient.
-std::vector<LaunchRecord::Given> given_arrays(const Arguments& arguments, const Code& code) {
+std::vector<LaunchRecord::Given> given_arrays(const Arguments& arguments, const Code& code, const std::byte* block) {
     std::vector<LaunchRecord::Given> given;
-    bool differentiable = g_tape_wants_all;
     const auto& parameters = code.parameters();
+    given.reserve(parameters.size());
     for (size_t i = 0; i < parameters.size(); ++i) {
         if (!parameters[i].type.contains_array()) continue;
         if (const runtime::Array* array = as_array(arguments[i])) {
-            if (array->storage() == nullptr) continue;
-            differentiable = differentiable || array->gradient();
-            given.push_back({i, *array, false});
+            if (array->storage() != nullptr) given.push_back({i, *array, parameters[i].offset});
         } else if (nb::hasattr(arguments[i], "_weft_arrays")) {
-            for (const nb::handle member : nb::handle(arguments[i]).attr("_weft_arrays")()) {
-                const runtime::Array* inner = as_array(member.ptr());
-                if (inner == nullptr || inner->storage() == nullptr) continue;
-                differentiable = differentiable || inner->gradient();
-                given.push_back({i, *inner, true});
-            }
+            add_members(arguments[i], i, parameters[i], block, given);
         }
     }
-    if (!differentiable) given.clear();
+    const auto has_gradient = [](const LaunchRecord::Given& g) { return g.array.gradient() != nullptr; };
+    if (!g_tape_wants_all && std::ranges::none_of(given, has_gradient)) given.clear();
     return given;
 }
 
+// Arrays of other libraries become arrays of ours, which the tape keeps.
+void convert_arrays(Arguments& arguments, const Code& code) {
+    for (size_t i = 0; i < arguments.count(); ++i) {
+        const ir::Type type = code.parameters()[i].type;
+        if (!type.is(ir::TypeKind::Array) || arguments[i] == Py_None || as_array(arguments[i]) != nullptr) continue;
+        const nb::object made = nb::handle(hooks().convert_array)(nb::handle(arguments[i]), type.target(), type.ndim());
+        if (as_array(made.ptr()) != nullptr) arguments.replace(i, made);
+    }
+}
+
 // A launch on a tape: what its derivative needs is saved when it is overwritten, by this launch or later.
-std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, KernelInstance& instance, const Arguments& arguments,
+std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, KernelInstance& instance, Arguments& arguments,
                                               const LaunchShape& shape, runtime::Device& device) {
-    const auto record = std::make_shared<LaunchRecord>(instance, given_arrays(arguments, instance.forward()));
+    Code* code = &instance.forward();
+    convert_arrays(arguments, *code);
+    ArgumentBlock block(instance.name(), code->block_bytes());
+    pack_all(block, arguments, *code, device);
     const bool backward = instance.options().enable_backward;
-    if (backward) {
+    const auto record = std::make_shared<LaunchRecord>(
+        instance, backward ? given_arrays(arguments, *code, block.data()) : std::vector<LaunchRecord::Given>(),
+        std::span(block.data(), static_cast<size_t>(code->block_bytes())), shape, recording() != nullptr);
+    if (record->must_prepare()) {
         const nb::gil_scoped_release release;
         record->before_launch();
+        code = &record->forward();
     }
-    launch_forward(kernel, instance, arguments, shape, device);
-    if (backward) record->watch();
+    if (record->log() == nullptr) {
+        run_or_record(kernel, *code, block, shape);
+    } else {
+        ArgumentBlock longer(instance.name(), code->block_bytes());
+        pack_all(longer, arguments, *code, device);
+        longer.pack(*record->log(), code->parameters().back());
+        run_or_record(kernel, *code, longer, shape);
+    }
+    record->watch([] {
+        // Dropped by any thread, asked with the GIL or without.
+        const std::shared_ptr<UserPlace> place(new UserPlace(), [](UserPlace* p) {
+            if (Py_IsInitialized() == 0) return;
+            const nb::gil_scoped_acquire gil;
+            delete p;
+        });
+        return std::function<std::string()>([place] {
+            const nb::gil_scoped_acquire gil;
+            return place->str();
+        });
+    });
     return record;
 }
 
@@ -269,31 +343,34 @@ void launch_adjoint(nb::handle kernel, KernelInstance& instance, const Arguments
     ArgumentBlock block(instance.name(), code->block_bytes());
     const auto& parameters = code->parameters();
     const size_t own = arguments.count();
-    std::vector<std::unique_ptr<runtime::Array>> saved(own);
-    for (size_t i = 0; i < own; ++i) {
-        if (record != nullptr) saved[i] = record->for_adjoint(i);
-        if (saved[i] != nullptr) {
-            block.pack(*saved[i], parameters[i]);
-        } else {
-            block.pack(arguments[i], parameters[i], device);
+    const ad::AdjointNeeds& needs = instance.needs();
+    if (record != nullptr) {
+        for (const runtime::Array& array : record->write_arguments(block.data())) block.hold(array);
+    } else {
+        for (size_t i = 0; i < own; ++i) block.pack(arguments[i], parameters[i], device);
+        if (!needs.restored.empty() || needs.results > 0) {
+            throw UserError(ErrorKind::Gradient, "the adjoint of kernel '" + instance.name() +
+                                                     "' needs values that the kernel " +
+                                                     (needs.results > 0 ? "gets from atomics" : "overwrites") +
+                                                     ": record the launch with a Tape");
         }
     }
-    if (record == nullptr && !instance.restored().empty()) {
-        throw UserError(ErrorKind::Gradient,
-                        "the adjoint of kernel '" + instance.name() +
-                            "' needs values that the kernel overwrites: record the launch with a Tape");
-    }
-    for (size_t i = own; i < parameters.size(); ++i) {
-        const auto of = static_cast<size_t>(instance.gradient_parameters()[i - own]);
+    std::vector<const runtime::Array*> made(own);
+    const auto& wanted = instance.gradient_parameters();
+    for (size_t k = 0; k < wanted.size(); ++k) {
+        const auto of = static_cast<size_t>(wanted[k]);
         nb::object gradient;
         if (of < gradients.size()) gradient = nb::borrow(gradients[of]);
         const bool missing = !gradient.is_valid() || gradient.is_none();
         if (missing) gradient = given_only ? nb::object(nb::none()) : own_gradient(arguments[of]);
-        runtime::Parameter parameter = parameters[i];
+        runtime::Parameter parameter = parameters[own + k];
         parameter.name = "gradient of " + parameters[of].name;
         block.pack_gradient(gradient.ptr(), parameter, device);
+        made[of] = as_array(gradient.ptr());
     }
+    if (needs.results > 0) block.pack(*record->log(), parameters.back());
     run_or_record(kernel, *code, block, shape);
+    if (record != nullptr && !needs.extremes.empty()) record->clear_replaced(made);
 }
 
 // Runs a kernel of make_map_kernel() on plain values; returns its results.
@@ -484,8 +561,8 @@ PyMethodDef g_launch = {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast
 }  // namespace
 
 void export_launch(nb::module_& m) {
-    // NOLINTNEXTLINE(bugprone-unused-raii): registers the class
-    nb::class_<LaunchRecord>(m, "LaunchRecord", "What a tape keeps of a launch.");
+    nb::class_<LaunchRecord>(m, "LaunchRecord", "What a tape keeps of a launch.")
+        .def_prop_ro("has_members", &LaunchRecord::has_members, "Whether structs with arrays were given.");
     m.def(
         "launch_adjoint",
         [](nb::handle kernel, nb::handle dim, nb::handle arguments, runtime::Device& device,
@@ -499,6 +576,7 @@ void export_launch(nb::module_& m) {
         nb::arg("kernel"), nb::arg("dim"), nb::arg("arguments"), nb::arg("device"), nb::arg("record"),
         nb::arg("gradients") = nb::none(),
         "Runs the adjoint of a recorded launch on the gradients of its arguments, or on `gradients`: one for each.");
+    m.def("user_place", [] { return UserPlace().str(); }, "The innermost line of the program outside the package.");
     m.def("call_kernel", &call_kernel, nb::arg("kernel"), nb::arg("values"), nb::arg("results"),
           "Runs a kernel of make_map_kernel() on plain values; returns a Value for each result.");
     m.def("set_cpu_blocks", [](bool enabled) { g_blocks = enabled; });

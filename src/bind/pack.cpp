@@ -191,7 +191,10 @@ void ArgumentBlock::pack_pointer(std::byte* element, const Parameter& parameter)
 
 void ArgumentBlock::pack(const Array& array, const Parameter& parameter) {
     array.write_descriptor(data_ + parameter.offset);
+    hold(array);
 }
+
+void ArgumentBlock::hold(const Array& array) { alive_.add(nb::cast(Array(array))); }
 
 std::vector<Array> ArgumentBlock::written() const {
     std::vector<Array> arrays;

@@ -61,8 +61,11 @@ class ArgumentBlock {
     // An array of one element at an address that stays valid.
     void pack_pointer(std::byte* element, const runtime::Parameter& parameter);
     const std::byte* data() const { return data_; }
-    // An array that is not a Python object.
+    std::byte* data() { return data_; }
+    // An array that is not a Python object yet.
     void pack(const runtime::Array& array, const runtime::Parameter& parameter);
+    // Keeps the array's memory for as long as the block is used.
+    void hold(const runtime::Array& array);
     // The arrays that the launch writes; and what must live for as long as the block is used, `kernel` included.
     std::vector<runtime::Array> written() const;
     std::shared_ptr<void> keep(nanobind::handle kernel) const;

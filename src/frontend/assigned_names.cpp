@@ -22,9 +22,11 @@ void collect_target(const Expr& target, std::set<std::string>& names, bool part 
             collect_target(target.child(0), names, true);
             break;
         case ExprKind::Subscript:
-            // wp.adjoint[x] is a local of its own.
-            if (target.children.size() == 2 && target.child(1).kind == ExprKind::Name) {
-                names.insert(".adjoint." + target.child(1).text);
+            // wp.adjoint[x] is a local of its own, which wp.adjoint[x.member] is a part of.
+            if (target.children.size() == 2) {
+                const Expr* of = &target.child(1);
+                while (of->kind == ExprKind::Attribute) of = &of->child(0);
+                if (of->kind == ExprKind::Name) names.insert(".adjoint." + of->text);
             }
             collect_target(target.child(0), names, true);
             break;

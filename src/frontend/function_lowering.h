@@ -152,6 +152,8 @@ class FunctionLowering {
     };
     Place place(const Expr& e);
     Place attribute_place(const Expr& e);
+    Place attribute_of(Place p, const Expr& e);
+    Place adjoint_place(const Expr& of, const Expr& e);
     Place subscript_place(const Expr& e);
     Place name_place(const Expr& e);
     Place entity_place(Entity entity);

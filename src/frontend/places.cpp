@@ -123,7 +123,8 @@ void FunctionLowering::write(const Place& p, Value* value, const Span& span) {
         fail(ErrorKind::Type, span,
              "a place of type " + user_name(p.type) + " cannot hold " + user_name(value->type) +
                  "; nothing is converted",
-             {"write " + user_name(p.type) + "(...) around the value"});
+             {"write " + user_name(p.type) + "(...) around the value",
+              "Composite slot assignment expects value of type " + user_name(p.type)});
     }
     at(span);
     if (p.ref && !p.guard) check_finite(value, span);
@@ -175,8 +176,9 @@ void FunctionLowering::atomic_into(const Place& p, ir::AtomicKind kind, Value* v
 
 // ---- attributes ----
 
-FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
-    Place p = place(e.child(0));
+FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) { return attribute_of(place(e.child(0)), e); }
+
+FunctionLowering::Place FunctionLowering::attribute_of(Place p, const Expr& e) {
     const std::string& name = e.text;
     if (const auto* object = p.root.as<Object>()) {
         const Binding binding = source_.environment->attribute(*object, name);
@@ -260,7 +262,10 @@ FunctionLowering::Place FunctionLowering::attribute_place(const Expr& e) {
 
 ir::Value* FunctionLowering::index(const Expr& e) {
     Value* v = value(e);
-    if (!v->type.is_int()) fail(ErrorKind::Type, e.span, "an index needs an integer, found " + user_name(v->type));
+    if (!v->type.is_int()) {
+        fail(ErrorKind::Type, e.span, "an index needs an integer, found " + user_name(v->type),
+             {"Array slot write indices must be integers, as those of reads"});
+    }
     return v;
 }
 
@@ -295,20 +300,26 @@ FunctionLowering::Place FunctionLowering::array_element(Value* array, std::span<
     return p;
 }
 
+// `wp.adjoint[x]`, or of a member, `wp.adjoint[x.member]`: that of the parameter, then its member.
+FunctionLowering::Place FunctionLowering::adjoint_place(const Expr& of, const Expr& e) {
+    if (of.kind == ExprKind::Attribute) return attribute_of(adjoint_place(of.child(0), e), of);
+    const std::string name = of.kind == ExprKind::Name ? "adjoint." + of.text : "";
+    const auto it = names_.find(name);
+    if (!gradient_ || it == names_.end()) {
+        fail(ErrorKind::Name, e.span,
+             "wp.adjoint[...] takes a differentiable parameter of the function whose gradient this is");
+    }
+    Place adjoint = entity_place(it->second);
+    adjoint.local = name;
+    return adjoint;
+}
+
 FunctionLowering::Place FunctionLowering::subscript_place(const Expr& e) {
     const std::span<const ExprPtr> indices = std::span(e.children).subspan(1);
     Place p = place(e.child(0));
     if (p.root.as<AdjointEntity>() || (p.root.as<BuiltinName>() && p.root.as<BuiltinName>()->name == "adjoint")) {
-        const std::string name =
-            indices.size() == 1 && indices[0]->kind == ExprKind::Name ? "adjoint." + indices[0]->text : "";
-        const auto it = names_.find(name);
-        if (!gradient_ || it == names_.end()) {
-            fail(ErrorKind::Name, e.span,
-                 "wp.adjoint[...] takes a differentiable parameter of the function whose gradient this is");
-        }
-        Place adjoint = entity_place(it->second);
-        adjoint.local = name;
-        return adjoint;
+        if (indices.size() == 1) return adjoint_place(*indices[0], e);
+        fail(ErrorKind::Argument, e.span, "wp.adjoint[...] takes one parameter, or a member of one");
     }
     if (const auto* shape = p.root.as<ShapeEntity>()) {
         const int ndim = builtins::array_ndim(shape->array->type);

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <unordered_set>
 
 namespace weft::runtime {
 namespace {
@@ -36,6 +37,7 @@ class Analysis {
         : module_(module), function_(function), access_(function.parameters().size()) {}
 
     std::vector<Access> run() {
+        ir::walk(function_.body, [&](const Op& op) { used_.insert(op.operands.begin(), op.operands.end()); });
         ir::walk(function_.body, [&](const Op& op) { visit(op); });
         return access_;
     }
@@ -49,11 +51,12 @@ class Analysis {
             case Opcode::Store:
                 mark(op.operands[0], {.write = true});
                 break;
-            // An atomic whose old value nobody uses adds to memory without reading it, as far as derivatives go; a
-            // launch treats it as a write all the same.
-            case Opcode::Atomic:
-                mark(op.operands[0], {.read = true, .write = true});
+            // Sums whose old value nobody uses do not need it; extremes are compared with it.
+            case Opcode::Atomic: {
+                const bool sum = op.atomic() == ir::AtomicKind::Add || op.atomic() == ir::AtomicKind::Sub;
+                mark(op.operands[0], {.read = !sum || used_.contains(op.result()), .write = true});
                 break;
+            }
             case Opcode::Call:
                 call(op);
                 break;
@@ -91,6 +94,7 @@ class Analysis {
     const ir::Module& module_;
     const ir::Function& function_;
     std::vector<Access> access_;
+    std::unordered_set<const Value*> used_;
 };
 
 bool contains(const ir::Module& module, const ir::Function& function, Opcode code, std::set<std::string>& seen) {

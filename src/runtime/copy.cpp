@@ -186,4 +186,30 @@ void fill_zero(const Array& to) {
     fill(to, zero.data());
 }
 
+void clear_where_different(const Array& to, const Array& a, const Array& b) {
+    if (to.size() == 0) return;
+    to.before_write();
+    const int64_t size = ir::size_of(to.element());
+    const int64_t number = to.element().is_aggregate() ? size / to.element().part_count() : size;
+    std::array<int64_t, Array::kMaxDims> index{};
+    const int ndim = to.ndim();
+    for (int64_t done = 0; done < to.size(); ++done) {
+        const std::array<const Array*, 3> arrays = {&to, &a, &b};
+        std::array<std::byte*, 3> at{};
+        for (size_t k = 0; k < arrays.size(); ++k) {
+            at[k] = arrays[k]->data();
+            for (int d = 0; d < ndim; ++d) {
+                at[k] += index[static_cast<size_t>(d)] * arrays[k]->strides()[static_cast<size_t>(d)];
+            }
+        }
+        for (int64_t k = 0; k < size; k += number) {
+            const auto bytes = static_cast<size_t>(number);
+            if (std::memcmp(at[1] + k, at[2] + k, bytes) != 0) std::memset(at[0] + k, 0, bytes);
+        }
+        for (int d = ndim - 1; d >= 0 && ++index[static_cast<size_t>(d)] == to.shape()[static_cast<size_t>(d)]; --d) {
+            index[static_cast<size_t>(d)] = 0;
+        }
+    }
+}
+
 }  // namespace weft::runtime

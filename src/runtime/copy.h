@@ -15,5 +15,7 @@ uint64_t content_hash(const Array& array);
 // Every element becomes the size_of(element) bytes at `value`.
 void fill(const Array& to, const std::byte* value);
 void fill_zero(const Array& to);
+// Sets the numbers of `to` to zero at which `a` and `b` have other bits; all three are of one type and shape.
+void clear_where_different(const Array& to, const Array& a, const Array& b);
 
 }  // namespace weft::runtime

@@ -53,7 +53,7 @@ KernelInstance::KernelInstance(std::string name, std::unique_ptr<ir::Module> mod
     forward_ = std::make_unique<Code>(shared, name_, options_);
     module_ = std::move(shared);
     for (const Parameter& p : forward_->parameters()) {
-        may_overwrite_own_inputs_ |= p.access.read && p.access.write && p.type.is_differentiable();
+        may_need_more_ |= p.access.read && p.access.write;
     }
 }
 
@@ -61,8 +61,14 @@ Code& KernelInstance::adjoint() {
     const std::lock_guard lock(mutex_);
     if (adjoint_ == nullptr) {
         std::shared_ptr<ir::Module> module = codegen::prepare(*module_);
-        std::vector<int> restored;
-        const std::string adjoint = ad::add_adjoint(*module, name_, &restored);
+        ad::AdjointNeeds needs;
+        const std::string adjoint = ad::add_adjoint(*module, name_, &needs);
+        std::unique_ptr<Code> logged;
+        if (needs.results > 0) {
+            std::shared_ptr<ir::Module> other = codegen::prepare(*module);
+            opt::keep_reachable(*other, name_ + ".logged");
+            logged = std::make_unique<Code>(std::move(other), name_ + ".logged", options_);
+        }
         opt::keep_reachable(*module, adjoint);
         const ir::Function& kernel = *module_->find(name_);
         std::vector<int> gradients;
@@ -71,10 +77,12 @@ Code& KernelInstance::adjoint() {
             if (type.contains_array() && type.is_differentiable()) gradients.push_back(static_cast<int>(i));
         }
         auto code = std::make_unique<Code>(module, adjoint, options_);
-        WEFT_CHECK(code->parameters().size() == kernel.parameters().size() + gradients.size(),
-                   "the adjoint's parameters are not as agreed");
+        WEFT_CHECK(
+            code->parameters().size() == kernel.parameters().size() + gradients.size() + (needs.results > 0 ? 1 : 0),
+            "the adjoint's parameters are not as agreed");
         gradient_parameters_ = std::move(gradients);
-        restored_ = std::move(restored);
+        needs_ = std::move(needs);
+        logged_ = std::move(logged);
         adjoint_ = std::move(code);
     }
     return *adjoint_;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ad/reverse.h"
 #include "codegen/backend.h"
 #include "frontend/lower.h"
 #include "ir/ir.h"
@@ -90,13 +91,18 @@ class KernelInstance {
     Code& adjoint();
     // Index of the parameter whose gradient each parameter of the adjoint beyond the kernel's own is, in order.
     const std::vector<int>& gradient_parameters() const { return gradient_parameters_; }
-    // Parameters whose arrays the adjoint wants as they were before the kernel ran, and writes (see ad/reverse.h).
-    const std::vector<int>& restored() {
+    // What the adjoint must be given beside the arrays as they are.
+    const ad::AdjointNeeds& needs() {
         adjoint();
-        return restored_;
+        return needs_;
     }
-    // Whether the kernel writes an array that it reads: only then can restored() be anything but empty.
-    bool may_overwrite_own_inputs() const { return may_overwrite_own_inputs_; }
+    // The kernel that keeps results of its atomics, where needs().results says so.
+    Code& logged() {
+        adjoint();
+        return *logged_;
+    }
+    // Whether the kernel writes an array that it reads: only then can there be needs().
+    bool may_need_more() const { return may_need_more_; }
     double lower_milliseconds() const { return lower_milliseconds_; }
     const ir::Module& module() const { return *module_; }
     // The kernel that computes this one and its tangent (ad/forward.h), as a kernel of its own, so that it has an
@@ -112,8 +118,9 @@ class KernelInstance {
     std::recursive_mutex mutex_;
     std::unique_ptr<Code> adjoint_;
     std::vector<int> gradient_parameters_;
-    std::vector<int> restored_;
-    bool may_overwrite_own_inputs_ = false;
+    ad::AdjointNeeds needs_;
+    std::unique_ptr<Code> logged_;
+    bool may_need_more_ = false;
     double lower_milliseconds_;
 };
 

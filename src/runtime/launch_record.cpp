@@ -1,11 +1,21 @@
 #include "runtime/launch_record.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "ad/overwritten.h"
 #include "base/error.h"
 #include "runtime/copy.h"
+#include "runtime/launch.h"
 
 namespace weft::runtime {
+namespace {
+
+bool contains(const std::vector<int>& list, size_t value) {
+    return std::find(list.begin(), list.end(), static_cast<int>(value)) != list.end();
+}
+
+}  // namespace
 
 Array clone(const Array& array) {
     Array made(array.element(), array.shape(), array.device(), false);
@@ -13,70 +23,151 @@ Array clone(const Array& array) {
     return made;
 }
 
-LaunchRecord::LaunchRecord(KernelInstance& instance, std::vector<Given> arrays)
-    : instance_(instance), arrays_(std::move(arrays)) {}
+LaunchRecord::LaunchRecord(KernelInstance& instance, std::vector<Given> arrays, std::span<const std::byte> block,
+                           const codegen::LaunchShape& shape, bool captured)
+    : instance_(instance),
+      arrays_(std::move(arrays)),
+      block_(block.begin(), block.end()),
+      shape_(shape),
+      captured_(captured) {}
 
 bool LaunchRecord::adjoint_reads(size_t parameter) { return instance_.adjoint().parameters()[parameter].access.read; }
 
+bool LaunchRecord::has_members() const {
+    return std::any_of(arrays_.begin(), arrays_.end(), [](const Given& g) { return g.is_member; });
+}
+
+void LaunchRecord::save(size_t given) {
+    const Given& g = arrays_[given];
+    if (captured_) {
+        lost_[given] = "a graph that is captured overwrites it: nothing can be saved there";
+    } else if (g.offset < 0) {
+        lost_[given] = "an array inside it has been overwritten";
+    } else {
+        saved_.emplace(given, clone(g.array));
+    }
+}
+
 void LaunchRecord::before_launch() {
-    if (!instance_.may_overwrite_own_inputs()) return;
+    if (!must_prepare()) return;
     try {
-        for (const int parameter : instance_.restored()) {
-            for (const Given& given : arrays_) {
-                if (given.parameter != static_cast<size_t>(parameter)) continue;
-                if (given.is_member) {
-                    lost_[given.parameter] = "the kernel itself overwrites an array inside a struct";
-                } else {
-                    saved_.emplace(given.parameter, clone(given.array));
-                }
+        const ad::AdjointNeeds& needs = instance_.needs();
+        for (size_t i = 0; i < arrays_.size(); ++i) {
+            const Given& given = arrays_[i];
+            if (contains(needs.restored, given.parameter)) save(i);
+            if (contains(needs.extremes, given.parameter)) {
+                if (captured_) lost_[i] = "what its atomics replace is not kept in a graph that is captured";
+                before_.emplace(i, clone(given.array));
             }
+        }
+        if (needs.results > 0) {
+            if (captured_) lost_[0] = "results of atomics are not kept in a graph that is captured";
+            const int64_t extents[] = {item_count(instance_.logged(), shape_), needs.results};
+            log_.emplace(ir::i64(), extents, arrays_.front().array.device(), true);
         }
     } catch (const UserError&) {
         // A kernel without a derivative: refused when the tape runs backwards.
     }
 }
 
-void LaunchRecord::watch() {
+Code& LaunchRecord::forward() { return log_ ? instance_.logged() : instance_.forward(); }
+
+void LaunchRecord::watch(const std::function<std::function<std::string()>()>& place) {
     const auto& parameters = instance_.forward().parameters();
     for (size_t i = 0; i < arrays_.size(); ++i) {
         const Given& given = arrays_[i];
-        if (!parameters[given.parameter].access.read || saved_.contains(given.parameter)) continue;
+        if (!parameters[given.parameter].access.read || saved_.contains(i)) continue;
         const auto [begin, end] = given.array.extent();
         given.array.storage()->watch(begin, end, weak_from_this(), static_cast<int>(i));
+        if (!given.array.storage()->exported()) continue;
+        if (!place_) place_ = place();
+        before_export(static_cast<int>(i));
     }
 }
 
 void LaunchRecord::before_write(int tag) noexcept {
-    const Given& given = arrays_[static_cast<size_t>(tag)];
+    const auto i = static_cast<size_t>(tag);
     const std::lock_guard lock(mutex_);
     try {
-        if (!adjoint_reads(given.parameter)) return;
-        if (given.is_member) {
-            lost_[given.parameter] = "an array inside a struct has been overwritten since";
-        } else {
-            saved_.emplace(given.parameter, clone(given.array));
-        }
-    } catch (const UserError&) {
-        // No derivative: refused when the tape runs backwards.
+        if (!adjoint_reads(arrays_[i].parameter)) return;
+        check_unseen(i);
+        save(i);
+    } catch (const UserError& error) {
+        // No derivative, which is refused when the tape runs backwards; or written before, unseen.
+        if (hashes_.contains(i)) lost_[i] = error.message();
     } catch (const std::exception& error) {
-        lost_[given.parameter] =
-            std::string("the array has been overwritten since and could not be saved: ") + error.what();
+        lost_[i] = std::string("it has been overwritten since and could not be saved: ") + error.what();
     }
 }
 
-std::unique_ptr<Array> LaunchRecord::for_adjoint(size_t parameter) {
+void LaunchRecord::before_export(int tag) noexcept {
+    const auto i = static_cast<size_t>(tag);
     const std::lock_guard lock(mutex_);
-    if (const auto lost = lost_.find(parameter); lost != lost_.end()) {
-        throw UserError(ErrorKind::Gradient, "the derivative of kernel '" + instance_.name() +
-                                                 "' needs the values that '" +
-                                                 instance_.forward().parameters()[parameter].name +
-                                                 "' had when it was launched, but " + lost->second);
+    try {
+        if (hashes_.contains(i) || !adjoint_reads(arrays_[i].parameter)) return;
+        hashes_.emplace(i, content_hash(arrays_[i].array));
+    } catch (const UserError&) {
+        // No derivative: refused when the tape runs backwards.
+    } catch (const std::exception& error) {
+        lost_[i] = std::string("it may have been overwritten: ") + error.what();
     }
-    const auto saved = saved_.find(parameter);
-    if (saved == saved_.end()) return nullptr;
-    const auto& restored = instance_.restored();
-    const bool written = std::find(restored.begin(), restored.end(), static_cast<int>(parameter)) != restored.end();
-    return std::make_unique<Array>(written ? clone(saved->second) : saved->second);
+}
+
+void LaunchRecord::check_unseen(size_t given) {
+    const auto hash = hashes_.find(given);
+    if (hash == hashes_.end() || content_hash(arrays_[given].array) == hash->second) return;
+    const std::string place = arrays_[given].array.storage()->export_place();
+    throw UserError(ErrorKind::Gradient, "it has been overwritten since, through memory that was given away" +
+                                             (place.empty() ? std::string(" or borrowed") : " at " + place) +
+                                             ", which no tape can see");
+}
+
+void LaunchRecord::refuse(size_t given, const std::string& why) const {
+    const Given& g = arrays_[given];
+    const std::string& name = instance_.forward().parameters()[g.parameter].name;
+    const ir::Module& module = instance_.module();
+    UserError error(ErrorKind::Gradient,
+                    "the derivative of kernel '" + instance_.name() + "'" +
+                        (place_ ? ", launched at " + place_() + "," : std::string()) + " needs the values that '" +
+                        name + "' had when it was launched, but " + why,
+                    ad::first_read(module, *module.find(instance_.name()), static_cast<int>(g.parameter)));
+    throw error;
+}
+
+const Array& LaunchRecord::as_it_was(size_t given) const {
+    const auto saved = saved_.find(given);
+    return saved == saved_.end() ? arrays_[given].array : saved->second;
+}
+
+std::vector<Array> LaunchRecord::write_arguments(std::byte* block) {
+    const std::lock_guard lock(mutex_);
+    std::vector<Array> kept;
+    std::memcpy(block, block_.data(), block_.size());
+    for (size_t i = 0; i < arrays_.size(); ++i) {
+        if (const auto lost = lost_.find(i); lost != lost_.end()) refuse(i, lost->second);
+        if (!adjoint_reads(arrays_[i].parameter)) continue;
+        const auto saved = saved_.find(i);
+        if (saved == saved_.end()) {
+            try {
+                check_unseen(i);
+            } catch (const UserError& error) {
+                refuse(i, error.message());
+            }
+            continue;
+        }
+        const bool written = contains(instance_.needs().restored, arrays_[i].parameter);
+        kept.push_back(written ? clone(saved->second) : saved->second);
+        kept.back().write_descriptor(block + arrays_[i].offset);
+    }
+    return kept;
+}
+
+void LaunchRecord::clear_replaced(std::span<const Array* const> gradients) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [i, before] : before_) {
+        const Array* gradient = gradients[arrays_[i].parameter];
+        if (gradient != nullptr) clear_where_different(*gradient, before, as_it_was(i));
+    }
 }
 
 }  // namespace weft::runtime

@@ -1,14 +1,19 @@
-// What a tape keeps of a launch, so that its adjoint gets the values which the derivative needs: copies of arrays,
-// taken just before somebody overwrites them, or before the launch where the kernel itself does. Nothing is copied that
-// is not overwritten, or that the adjoint does not read.
+// What a tape keeps of a launch, so that its adjoint gets the values which the derivative needs: the arguments as they
+// were, and copies of arrays, taken just before somebody overwrites them, or before the launch where the kernel itself
+// does. Nothing is copied that is not overwritten, or that the adjoint does not read. Of arrays that may be written
+// unseen, a hash of the content is kept and compared.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "codegen/backend.h"
 #include "runtime/array.h"
 #include "runtime/kernel.h"
 
@@ -16,35 +21,64 @@ namespace weft::runtime {
 
 class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<LaunchRecord> {
   public:
-    // An array that the launch was given: as parameter `parameter` itself, or inside the struct that is.
+    // An array that the launch was given: as parameter `parameter` itself, or inside the struct that is. Its descriptor
+    // is at `offset` of the argument block; -1: the struct holds it otherwise.
     struct Given {
         size_t parameter;
         Array array;
-        bool is_member;
+        int64_t offset;
+        bool is_member = false;
     };
 
-    LaunchRecord(KernelInstance& instance, std::vector<Given> arrays);
+    // `captured`: the launch is recorded in a graph, which may run it many times, so that nothing can be saved.
+    LaunchRecord(KernelInstance& instance, std::vector<Given> arrays, std::span<const std::byte> block,
+                 const codegen::LaunchShape& shape, bool captured);
 
     // What was launched.
     KernelInstance& instance() const { return instance_; }
+    // The code that is to run, on the kernel's arguments and then, where it keeps results of atomics, log().
+    Code& forward();
+    bool has_members() const;
+    // Whether before_launch() has anything to do.
+    bool must_prepare() const { return !arrays_.empty() && instance_.may_need_more(); }
     // To be called before the kernel runs: copies what the kernel overwrites though its derivative needs it.
     void before_launch();
-    // To be called after it: from now on nothing that the derivative needs is lost.
-    void watch();
+    // To be called after it: from now on nothing that the derivative needs is lost. `place` makes what tells
+    // where in the program the launch is; asked only when something may be written unseen.
+    void watch(const std::function<std::function<std::string()>()>& place);
     void before_write(int tag) noexcept override;
+    void before_export(int tag) noexcept override;
 
-    // What the adjoint is to be given as parameter `parameter`: null for the launch's own array. A copy that the
-    // adjoint may write is made anew each time. Throws UserError (Gradient) when the values are lost.
-    std::unique_ptr<Array> for_adjoint(size_t parameter);
+    // The arguments of the adjoint that are the kernel's own, with what was overwritten as it was; a copy that the
+    // adjoint may write is made anew each time. Returns the arrays whose memory they point to. Throws UserError
+    // (Gradient) when values are lost.
+    std::vector<Array> write_arguments(std::byte* block);
+    // Results of atomics; null where the adjoint needs none.
+    const Array* log() const { return log_ ? &*log_ : nullptr; }
+    // To be called after the adjoint with the gradient of each parameter that is an array, or null: sets the gradient
+    // to zero of what atomics min and max have replaced.
+    void clear_replaced(std::span<const Array* const> gradients);
 
   private:
     bool adjoint_reads(size_t parameter);
+    void save(size_t given);
+    void check_unseen(size_t given);
+    [[noreturn]] void refuse(size_t given, const std::string& why) const;
+    const Array& as_it_was(size_t given) const;
 
     KernelInstance& instance_;
     std::vector<Given> arrays_;
+    std::vector<std::byte> block_;
+    codegen::LaunchShape shape_;
+    bool captured_;
+    std::function<std::string()> place_;
+    std::optional<Array> log_;
     std::mutex mutex_;
+    // By index of `arrays_`:
     std::map<size_t, Array> saved_;
-    std::map<size_t, std::string> lost_;  // parameter: why its values could not be saved
+    std::map<size_t, Array> before_;      // what atomics min and max may replace
+    std::map<size_t, uint64_t> hashes_;   // of what may be written unseen
+    std::map<size_t, std::string> lost_;  // why its values could not be saved
 };
 
 // A dense copy.

@@ -32,6 +32,24 @@ void Storage::watch(const std::byte* begin, const std::byte* end, std::weak_ptr<
     watched_.store(true, std::memory_order_release);
 }
 
+void Storage::export_view(const std::string& place) {
+    std::vector<Watch> told;
+    {
+        const std::lock_guard lock(mutex_);
+        export_place_ = place;
+        // Whoever began to watch while something was out there is prepared.
+        if (exports_.fetch_add(1, std::memory_order_relaxed) == 0) told = watches_;
+    }
+    for (const Watch& w : told) {
+        if (const auto watcher = w.watcher.lock()) watcher->before_export(w.tag);
+    }
+}
+
+std::string Storage::export_place() const {
+    const std::lock_guard lock(mutex_);
+    return export_place_;
+}
+
 void Storage::tell_watchers(const std::byte* begin, const std::byte* end) {
     std::vector<Watch> told;
     {

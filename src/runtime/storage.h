@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace weft::runtime {
@@ -19,6 +20,8 @@ class WriteWatcher {
     virtual ~WriteWatcher() = default;
     // What was watched under `tag` is about to be overwritten. Called once; must not throw.
     virtual void before_write(int tag) noexcept = 0;
+    // From now on what was watched under `tag` may be written unseen.
+    virtual void before_export(int tag) noexcept = 0;
 };
 
 class Storage {
@@ -35,10 +38,14 @@ class Storage {
     std::byte* data() const { return data_; }
     int64_t bytes() const { return bytes_; }
 
-    // A view that others may write through has left (NumPy, DLPack, an address): from now on writes may go unseen, and
-    // who depends on the content compares it.
-    void mark_exported() { exported_.store(true, std::memory_order_relaxed); }
-    bool exported() const { return exported_.load(std::memory_order_relaxed); }
+    // A view that others may write through leaves (NumPy, DLPack, an address), made at `place` of the program: writes
+    // may go unseen until release_view(), and who depends on the content compares it. What never comes back counts for
+    // good.
+    void export_view(const std::string& place);
+    void release_view() { exports_.fetch_sub(1, std::memory_order_relaxed); }
+    bool exported() const { return exports_.load(std::memory_order_relaxed) > 0; }
+    // Where the last one left.
+    std::string export_place() const;
 
     // Tells `watcher` before bytes [begin, end) are overwritten for the first time from now on; forgotten when it dies.
     void watch(const std::byte* begin, const std::byte* end, std::weak_ptr<WriteWatcher> watcher, int tag);
@@ -63,8 +70,9 @@ class Storage {
     std::shared_ptr<void> owner_;
     bool owned_;
     std::atomic<bool> watched_{false};
-    std::atomic<bool> exported_{false};
-    std::mutex mutex_;
+    std::atomic<int> exports_{0};
+    mutable std::mutex mutex_;
+    std::string export_place_;
     std::vector<Watch> watches_;
     size_t purge_at_ = 64;  // watches of the dead are looked for when there are so many
 };

@@ -23,7 +23,7 @@ class Kernel {
         name_ = module_->functions.front()->name;
         forward_ = compiler().request(module_, name_);
         std::shared_ptr<ir::Module> backward = ir::parse(text);
-        adjoint_name_ = add_adjoint(*backward, name_, &restored_);
+        adjoint_name_ = add_adjoint(*backward, name_, &needs_);
         backward_module_ = backward;
         backward_ = compiler().request(backward, adjoint_name_);
     }
@@ -43,7 +43,7 @@ class Kernel {
 
     const ir::Module& backward_module() const { return *backward_module_; }
     // Parameters whose arrays the adjoint wants as they were before the kernel ran.
-    const std::vector<int>& restored() const { return restored_; }
+    const std::vector<int>& restored() const { return needs_.restored; }
     std::string adjoint_text() const { return ir::print(*backward_module_->find(adjoint_name_)); }
 
   private:
@@ -57,7 +57,7 @@ class Kernel {
     std::string text_;
     std::string name_;
     std::string adjoint_name_;
-    std::vector<int> restored_;
+    AdjointNeeds needs_;
     std::shared_ptr<const ir::Module> module_;
     std::shared_ptr<const ir::Module> backward_module_;
     std::shared_ptr<runtime::LoadedKernel> forward_;
@@ -511,8 +511,8 @@ TEST(Reverse, TheResultOfAnAtomicIsRefused) {
   return
 }
 )");
-    std::vector<int> restored;
-    EXPECT_THROW(add_adjoint(*module, "k", &restored), UserError);
+    AdjointNeeds needs;
+    EXPECT_THROW(add_adjoint(*module, "k", &needs), UserError);
 }
 
 TEST(Reverse, AnArrayWithoutGradientIsLeftAlone) {

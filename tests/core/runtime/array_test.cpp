@@ -89,7 +89,9 @@ TEST(Copy, FillsStridedArrays) {
 
 struct Told : WriteWatcher {
     std::vector<int> tags;
+    std::vector<int> exports;
     void before_write(int tag) noexcept override { tags.push_back(tag); }
+    void before_export(int tag) noexcept override { exports.push_back(tag); }
 };
 
 TEST(Storage, TellsWatchersOnceBeforeTheirBytesAreWritten) {
@@ -107,6 +109,22 @@ TEST(Storage, TellsWatchersOnceBeforeTheirBytesAreWritten) {
     EXPECT_EQ(told->tags, (std::vector<int>{1, 2}));
     storage.before_write(base, base + 32);
     EXPECT_EQ(told->tags, (std::vector<int>{1, 2, 3}));
+}
+
+TEST(Storage, TellsWatchersWhenTheFirstViewLeaves) {
+    const Array a = counted({8});
+    Storage& storage = *a.storage();
+    const auto told = std::make_shared<Told>();
+    storage.watch(a.data(), a.data() + 8, told, 7);
+    storage.export_view("here:1");
+    storage.export_view("there:2");
+    EXPECT_EQ(told->exports, std::vector<int>{7});
+    storage.release_view();
+    EXPECT_TRUE(storage.exported());
+    storage.release_view();
+    EXPECT_FALSE(storage.exported());
+    EXPECT_EQ(storage.export_place(), "there:2");
+    EXPECT_TRUE(told->tags.empty());
 }
 
 TEST(Storage, ForgetsWatchersThatDied) {
