@@ -527,8 +527,7 @@ class array(_core.Array):
 
     def numpy(self):
         """The content as a NumPy array that shares memory where the device allows it."""
-        self._mark_exported()
-        return numpy_view(self)
+        return numpy_view(self, leaves=True)
 
     def list(self):
         """The content as a flat list of Python numbers, or of vectors and the like."""
@@ -551,9 +550,15 @@ class array(_core.Array):
     def mark_init(self):
         """Marks the array as neither read nor written: what autograd's checks of accesses start from."""
         self._is_read = False
+        root = getattr(self, "_root", None)
+        if root is not None:
+            root._is_read = False
 
     def mark_read(self):
         self._is_read = True
+        root = getattr(self, "_root", None)
+        if root is not None:
+            root._is_read = True
 
     def mark_write(self, **kwargs):
         self._is_read = False

@@ -8,6 +8,7 @@ from warp.array_makers import convert_argument
 from warp.arrays import array
 from warp.errors import WarpGradientError
 from warp.launches import zero_of
+from warp.structs import snapshot
 
 _BYTE = _core.Type.scalar("u8")
 
@@ -94,13 +95,14 @@ def arrays_of(argument):
 
 
 def converted(kernel, arguments):
-    """The arguments of a launch with arrays of other libraries as arrays of ours, and the types of the parameters."""
+    """The arguments of a launch as they are now, arrays of other libraries as ours; the types of the parameters; those
+    that tell a generic kernel's instance."""
     given = [_core.type_of_argument(a) for a in arguments] if kernel.is_generic else []
     types = [type or given[i] for i, (_, type, _) in enumerate(kernel._signature())]
     made = []
     for argument, type in zip(arguments, types, strict=True):
         plain = type.kind == "array" and argument is not None and not isinstance(argument, _core.Array)
-        made.append(convert_argument(argument, type.target, type.ndim) if plain else argument)
+        made.append(convert_argument(argument, type.target, type.ndim) if plain else snapshot(argument))
     return made, types, given
 
 

@@ -259,6 +259,11 @@ class struct_base(_core.Value):
     __str__ = __repr__
 
 
+def snapshot(argument):
+    """An argument of a launch as it is now: a struct may get other members later."""
+    return argument.__copy__() if isinstance(argument, struct_base) else argument
+
+
 def _make_ctype(name, fields, type_):
     """The ctypes structure of this layout."""
     made, end = [], 0

@@ -15,6 +15,8 @@ from warp.functions import Function
 from warp.kernels import Kernel, TangentKernel
 from warp.shadows import Shadows, arrays_of, converted, shadow_argument, spread
 
+_NO_SECOND = "gradients have no derivatives of their own while something is recorded: use wp.hvp() for second ones"
+
 
 class _Forward:
     """Forward mode while it is active: launches run their tangents beside them."""
@@ -83,14 +85,15 @@ class _Recorder:
 
     def __enter__(self):
         if _core.get_tape() is not None:
-            raise WarpGradientError(
-                "gradients inside what is being recorded have no derivatives of their own: use wp.hvp() for second ones"
-            )
+            raise WarpGradientError(_NO_SECOND)
         _core.set_tape(self)
         return self
 
     def __exit__(self, *exception):
         _core.set_tape(None)
+
+    def refuse_pullback(self):
+        raise WarpGradientError(_NO_SECOND)
 
     def _record_launch(self, kernel, dim, arguments, device, saved, _block_dim):
         arguments, kinds, given = converted(kernel, arguments)
@@ -125,7 +128,7 @@ class _Recorder:
 
     def backward(self, gradients):
         if _core.get_forward() is not None or _core.get_tape() is not None:
-            raise WarpGradientError("derivatives of a pullback are not available: use wp.hvp() for second derivatives")
+            raise WarpGradientError(_NO_SECOND)
         for record in reversed(self.records):
             record(gradients)
 

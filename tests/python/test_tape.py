@@ -238,23 +238,280 @@ def test_a_state_that_every_step_overwrites():
         np.testing.assert_allclose(x.grad.numpy(), 8.0 * start**7, rtol=1e-5)
 
 
-def test_an_overwritten_array_inside_a_struct_is_refused():
-    @wp.struct
-    class State:
-        a: wp.array(dtype=float)
+@wp.struct
+class Inner:
+    b: wp.array(dtype=float)
+
+
+@wp.struct
+class State:
+    n: int
+    a: wp.array(dtype=float)
+    inner: Inner
+    scale: float
+
+
+@wp.kernel
+def squares_of_struct(s: State, o: wp.array(dtype=float)):
+    i = wp.tid()
+    o[i] = s.scale * s.a[i] * s.a[i] * s.inner.b[i]
+
+
+@wp.kernel
+def grow_in_struct(s: State):
+    i = wp.tid()
+    s.a[i] = s.a[i] * s.a[i] * s.inner.b[i]
+
+
+def state():
+    s = State()
+    s.a, s.inner.b, s.scale, s.n = leaf([1.0, 2.0, 3.0]), leaf([2.0, 1.0, 0.5]), 3.0, 7
+    return s
+
+
+def test_an_overwritten_array_inside_a_struct_is_saved():
+    s, o = state(), made(3)
+    tape = record(squares_of_struct, 3, s, o)
+    s.a.zero_()
+    s.inner.b.fill_(9.0)
+    o.grad.fill_(1.0)
+    tape.backward()
+    np.testing.assert_allclose(s.a.grad.numpy(), [12.0, 12.0, 9.0])
+    np.testing.assert_allclose(s.inner.b.grad.numpy(), [3.0, 12.0, 27.0])
+
+
+def test_a_struct_may_be_changed_after_the_launch():
+    """Its members are those of the launch: arrays of other names, numbers of other values come later."""
+    s, o = state(), made(3)
+    a = s.a
+    tape = record(squares_of_struct, 3, s, o)
+    s.a, s.scale, s.inner.b = leaf([7.0, 7.0, 7.0]), 100.0, leaf([0.0, 0.0, 0.0])
+    o.grad.fill_(1.0)
+    tape.backward()
+    np.testing.assert_allclose(a.grad.numpy(), [12.0, 12.0, 9.0])
+    assert s.a.grad.numpy().tolist() == [0.0] * 3
+
+
+def test_an_array_inside_a_struct_that_the_kernel_itself_overwrites():
+    s = state()
+    start, b = s.a.numpy().copy(), s.inner.b.numpy().copy()
+    tape = wp.Tape()
+    with tape:
+        for _ in range(3):
+            wp.launch(grow_in_struct, 3, [s])
+    for _ in range(2):
+        s.a.grad.fill_(1.0)
+        s.inner.b.grad.zero_()
+        tape.backward()
+        np.testing.assert_allclose(s.a.grad.numpy(), 8.0 * start**7 * b**7, rtol=1e-5)
+        np.testing.assert_allclose(s.inner.b.grad.numpy(), 7.0 * start**8 * b**6, rtol=1e-5)
+
+
+# ---- writes that no tape can see ----
+
+
+def unseen_by_numpy(a):
+    view = a.numpy()
+    return lambda: view.__setitem__(slice(None), 9.0)
+
+
+def unseen_by_dlpack(a):
+    view = np.from_dlpack(a)
+    if not view.flags.writeable:
+        view = a.numpy()
+    return lambda: view.__setitem__(slice(None), 9.0)
+
+
+def unseen_by_pointer(a):
+    import ctypes
+
+    place = ctypes.cast(a.ptr, ctypes.POINTER(ctypes.c_float))
+    return lambda: place.__setitem__(1, 9.0)
+
+
+@pytest.mark.parametrize("export", [unseen_by_numpy, unseen_by_dlpack, unseen_by_pointer])
+@pytest.mark.parametrize("early", [True, False])
+def test_a_write_that_no_tape_can_see_is_found(export, early):
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    if early:
+        write = export(a)
+    tape = record(square, 3, a, o)
+    if not early:
+        write = export(a)
+    o.grad.fill_(1.0)
+    tape.backward()  # nothing has been written yet
+    assert a.grad.numpy().tolist() == [2.0, 4.0, 6.0]
+    write()
+    with pytest.raises(wp.WarpGradientError) as caught:
+        tape.backward()
+    message = str(caught.value)
+    assert "'square'" in message and "'a'" in message
+    assert "o[i] = a[i] * a[i]" in caught.value.text  # the line that needs the values
+    assert "test_tape.py:" in message.split("given away at ")[1]  # the line where the view was made
+
+
+def test_a_write_that_no_tape_can_see_before_one_that_it_sees():
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    view = a.numpy()
+    tape = record(square, 3, a, o)
+    view[:] = 9.0
+    a.zero_()
+    o.grad.fill_(1.0)
+    with pytest.raises(wp.WarpGradientError, match=r"'square', launched at .*test_tape.py:\d+, .*'a' .*overwritten"):
+        tape.backward()
+
+
+def test_memory_borrowed_from_numpy_is_compared():
+    data = np.array([1.0, 2.0, 3.0], dtype=np.float32)
+    a, o = wp.array(data, dtype=float, copy=False, requires_grad=True), made(3)
+    tape = record(square, 3, a, o)
+    data[1] = 5.0
+    with pytest.raises(wp.WarpGradientError, match="borrowed"):
+        tape.backward(grads={o: np.ones(3, dtype=np.float32)})
+
+
+def test_values_that_are_not_needed_may_be_written_unseen():
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    view = o.numpy()
+    tape = record(square, 3, a, o)
+    view[:] = 0.0
+    tape.backward(grads={o: np.ones(3, dtype=np.float32)})
+    assert a.grad.numpy().tolist() == [2.0, 4.0, 6.0]
+
+
+def test_a_view_that_is_gone_is_no_danger():
+    a = leaf([1.0, 2.0, 3.0])
+    assert not a._exported
+    view = a.numpy()[1:]
+    assert a._exported
+    del view
+    assert not a._exported
+    assert a.ptr
+    assert a._exported
+
+
+def test_writes_between_steps_of_training_are_no_mistake():
+    """Between the end of one tape and the next anything may be written."""
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    for value in (2.0, 5.0):
+        a.numpy()[:] = value
+        a.grad.zero_()
+        tape = record(square, 3, a, o)
+        tape.backward(grads={o: np.ones(3, dtype=np.float32)})
+        assert a.grad.numpy().tolist() == [2.0 * value] * 3
+
+
+# ---- atomics ----
+
+
+def test_slots_from_a_counter_are_kept():
+    """Compaction: a counter hands out slots, in any order of items; the adjoint must know them."""
+
+    @wp.func
+    def claim(counter: wp.array(dtype=int)):
+        return wp.atomic_add(counter, 0, 1)
 
     @wp.kernel
-    def squares(s: State, o: wp.array(dtype=float)):
-        i = wp.tid()
-        o[i] = s.a[i] * s.a[i]
+    def compact(x: wp.array2d(dtype=float), counter: wp.array(dtype=int), o: wp.array(dtype=float)):
+        i, j = wp.tid()
+        if x[i, j] > 0.0:
+            slot = claim(counter)
+            o[slot] = x[i, j] * x[i, j]
 
-    s, o = State(), made(3)
-    s.a = leaf([1.0, 2.0, 3.0])
-    tape = record(squares, 3, s, o)
-    s.a.zero_()
-    o.grad.fill_(1.0)
-    with pytest.raises(wp.WarpGradientError, match=r"'s' .*inside a struct has been overwritten"):
+    n = 60
+    values = np.random.default_rng(3).uniform(-1.0, 1.0, (n, n)).astype(np.float32)
+    x, counter, o = leaf(values), wp.zeros(1, dtype=int), made(n * n)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(compact, (n, n), [x, counter, o])
+    count = int((values > 0).sum())
+    assert counter.numpy()[0] == count
+    counter.zero_()  # of no concern
+    weights = np.arange(n * n, dtype=np.float32)
+    tape.backward(grads={o: weights})
+    out = o.numpy()[:count]
+    slot_of = {float(v): k for k, v in enumerate(out)}
+    want = np.zeros_like(values)
+    for index, v in np.ndenumerate(values):
+        if v > 0:
+            want[index] = 2.0 * v * weights[slot_of[float(np.float32(v * v))]]
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-6)
+
+
+def test_slots_in_a_loop_are_refused():
+    @wp.kernel
+    def many(x: wp.array(dtype=float), counter: wp.array(dtype=int), n: int, o: wp.array(dtype=float)):
+        i = wp.tid()
+        for _ in range(n):
+            o[wp.atomic_add(counter, 0, 1)] = x[i] * x[i]
+
+    tape = record(many, 2, leaf([1.0, 2.0]), wp.zeros(1, dtype=int), 3, made(6))
+    with pytest.raises(wp.WarpGradientError, match="many' needs the result of an atomic in a loop") as caught:
         tape.backward()
+    assert "wp.atomic_add(counter, 0, 1)" in caught.value.text
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_extremes_go_to_the_winner_over_all_launches(largest):
+    """Of three launches on one array only the one that won has a gradient; what was there before, if it stayed."""
+
+    @wp.kernel
+    def highest(x: wp.array(dtype=float), o: wp.array(dtype=float)):
+        i = wp.tid()
+        wp.atomic_max(o, i % 2, x[i])
+
+    @wp.kernel
+    def lowest(x: wp.array(dtype=float), o: wp.array(dtype=float)):
+        i = wp.tid()
+        wp.atomic_min(o, i % 2, -x[i])
+
+    kernel, sign = (highest, 1.0) if largest else (lowest, -1.0)
+    start = leaf([sign * 6.0, 0.0])
+    parts = [leaf(v) for v in ([1.0, 2.0, 5.0, 3.0], [4.0, 9.0, 4.0, 9.0], [0.0, 8.0, 1.0, 1.0])]
+    o = made(2)
+    tape = wp.Tape()
+    with tape:
+        wp.copy(o, start)
+        for part in parts:
+            wp.launch(kernel, 4, [part, o])
+    assert o.numpy().tolist() == [sign * 6.0, sign * 9.0]
+    o.zero_()
+    tape.backward(grads={o: np.array([10.0, 100.0], dtype=np.float32)})
+    assert start.grad.numpy().tolist() == [10.0, 0.0]
+    found = [p.grad.numpy().tolist() for p in parts]
+    assert found == [[0.0] * 4, [0.0, sign * 100.0, 0.0, sign * 100.0], [0.0] * 4]
+
+
+def test_exchange_is_refused_by_name():
+    @wp.kernel
+    def swap(x: wp.array(dtype=float), o: wp.array(dtype=float)):
+        wp.atomic_exch(o, 0, x[0] * x[0])
+
+    tape = record(swap, 1, leaf([2.0]), made(1))
+    with pytest.raises(wp.WarpGradientError, match="no derivative for atomic exch"):
+        tape.backward()
+
+
+def test_what_a_captured_graph_overwrites_is_refused():
+    @wp.kernel
+    def grow(x: wp.array(dtype=float)):
+        i = wp.tid()
+        x[i] *= x[i]
+
+    a, o = leaf([1.0, 2.0, 3.0]), made(3)
+    with wp.ScopedCapture() as capture:
+        tape = record(square, 3, a, o)
+        o.grad.fill_(1.0)
+        a.grad.zero_()
+        tape.backward()
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+        assert a.grad.numpy().tolist() == [2.0, 4.0, 6.0]
+    for overwrite in (lambda: a.fill_(3.0), lambda: wp.launch(grow, 3, [a]), lambda: wp.copy(a, o)):
+        with pytest.raises(wp.WarpGradientError, match="graph that is captured"), wp.ScopedCapture():
+            tape = record(square, 3, a, o)
+            overwrite()
+            tape.backward()
 
 
 def test_values_that_the_derivative_does_not_need_may_be_overwritten():
@@ -480,3 +737,144 @@ def test_warnings_are_not_raised_without_need():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         record(sum_of_squares, 2, a, o).backward(o)
+
+
+# ---- seeds, generations, retained gradients, scopes ----
+
+
+@wp.kernel
+def twice(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+@wp.kernel
+def thrice_of_some(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    if i % 2 == 0:
+        y[i] = 3.0 * x[i]
+
+
+def test_a_seed_for_an_array_without_gradient():
+    x, y = leaf([1.0, 2.0]), wp.zeros(2, dtype=float)
+    tape = record(square, 2, x, y)
+    seed = wp.ones(2, dtype=float)
+    for times in (1, 2):
+        tape.backward(grads={y: seed})
+        assert x.grad.numpy().tolist() == [2.0 * times, 4.0 * times]
+    assert y.grad is None and seed.numpy().tolist() == [1.0, 1.0]
+
+
+def test_what_is_not_used_up_is_the_gradient_of_what_was_there_before():
+    x, y = leaf([1.0, 1.0, 1.0]), leaf([5.0, 5.0, 5.0])
+    tape = record(thrice_of_some, 3, x, y)
+    tape.backward(grads={y: wp.ones(3, dtype=float)})
+    assert x.grad.numpy().tolist() == [3.0, 0.0, 3.0]
+    assert y.grad.numpy().tolist() == [0.0, 1.0, 0.0]  # y[1] is what it was
+
+
+def test_a_retained_gradient_of_several_writes_is_that_of_the_last():
+    a, b, y, z = leaf([1.0, 1.0]), leaf([1.0, 1.0]), made(2), made(2)
+    y.retain_grad = True
+    tape = wp.Tape()
+    with tape:
+        wp.launch(square, 2, [a, y])  # overwritten: no gradient
+        wp.launch(twice, 2, [b, y])
+        wp.launch(square, 2, [y, z])
+    for times in (1, 2):  # a gradient that was put back is no seed
+        tape.backward(grads={z: wp.ones(2, dtype=float)})
+        assert a.grad.numpy().tolist() == [0.0, 0.0]
+        assert b.grad.numpy().tolist() == [8.0 * times, 8.0 * times]
+        assert y.grad.numpy().tolist() == [4.0, 4.0] and z.grad.numpy().tolist() == [0.0, 0.0]
+
+
+def test_older_generations_keep_all_gradients(monkeypatch):
+    monkeypatch.setattr(wp.config, "api_version", "1.4")
+    x, y, z = leaf([1.0, 3.0]), made(2), made(2)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(square, 2, [x, y])
+        wp.launch(twice, 2, [y, z])
+    tape.backward(grads={z: wp.ones(2, dtype=float)})
+    assert x.grad.numpy().tolist() == [4.0, 12.0]
+    assert y.grad.numpy().tolist() == [2.0, 2.0] and z.grad.numpy().tolist() == [1.0, 1.0]
+
+
+def test_a_tape_may_be_entered_again():
+    x, y, z = leaf([1.0, 3.0]), made(2), made(2)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(square, 2, [x, y])
+    wp.launch(twice, 2, [x, z])  # not recorded
+    with tape:
+        wp.launch(twice, 2, [y, z])
+    tape.backward(grads={z: wp.ones(2, dtype=float)})
+    assert x.grad.numpy().tolist() == [4.0, 12.0]
+
+
+def test_backward_inside_another_tape_records_nothing():
+    x, y = leaf([1.0, 3.0]), made(2)
+    inner = record(square, 2, x, y)
+    outer = wp.Tape()
+    with outer:
+        inner.backward(grads={y: wp.ones(2, dtype=float)})
+        y.grad.fill_(0.0)
+    assert outer.launches == [] and x.grad.numpy().tolist() == [2.0, 6.0]
+
+
+def test_gradients_of_structs():
+    s, o = state(), made(3)
+    tape = record(squares_of_struct, 3, s, o)
+    tape.backward(grads={o: wp.ones(3, dtype=float)})
+    np.testing.assert_allclose(tape.gradients[s].a.numpy(), [12.0, 12.0, 9.0])
+    assert tape.get_adjoint(s).a is s.a.grad and tape.get_adjoint(o) is o.grad
+    tape.reset()
+    assert tape.gradients[s].inner.b.numpy().tolist() == [0.0] * 3 and tape.launches == []
+
+
+def test_scopes_and_pictures():
+    x, y = leaf([1.0, 3.0]), made(2)
+    tape = wp.Tape()
+    with pytest.raises(RuntimeError, match="scope not present"):
+        tape.record_scope_end()
+    with tape:
+        tape.record_scope_begin("outer", {"n": 1})
+        tape.record_scope_begin("empty")
+        tape.record_scope_end()
+        for _ in range(5):
+            wp.launch(square, 2, [x, y])
+        tape.record_scope_end()
+    assert tape.scopes == [(0, "outer", {"n": 1}), (5, None, None)]
+    text = tape.visualize(array_labels={x: "the input"})
+    assert text.count("repeated 5x") == 1 and "the input" in text and '"outer"' in text
+    assert text.count("{") == text.count("}") and "array: dtype=float32" in text
+    assert tape.visualize(simplify_graph=False).count('label="square"') == 5
+
+
+def test_gradients_of_their_own_add_to_members_of_structs_in_loops():
+    @wp.struct
+    class Pair:
+        v: wp.vec3
+        s: float
+
+    @wp.func
+    def weigh(p: Pair, n: int):
+        return p.s * p.v[1]
+
+    @wp.func_grad(weigh)
+    def adj_weigh(p: Pair, n: int, adj: float):
+        for _ in range(n):
+            wp.adjoint[p.v][1] += adj * p.s / float(n)
+            wp.adjoint[p.s] += adj * p.v[1] / float(n)
+        wp.adjoint[p.v].x = 7.0 * adj
+
+    @wp.kernel
+    def apply(x: wp.array(dtype=float), n: int, o: wp.array(dtype=float)):
+        p = Pair()
+        p.v = wp.vec3(x[0], x[1], x[2])
+        p.s = x[3]
+        o[0] = weigh(p, n)
+
+    x, o = leaf([1.0, 2.0, 3.0, 4.0]), made(1)
+    record(apply, 1, x, 4, o).backward(o)
+    np.testing.assert_allclose(x.grad.numpy(), [7.0, 4.0, 0.0, 2.0])
