@@ -138,12 +138,10 @@ def svd2(A: Matrix[Float, 2, 2]) -> tuple[Matrix[Float, 2, 2], Vector[Float, 2],
         b1 = vector(b[0, 1], b[1, 1])
         u0 = normalize(b0)
         u1 = vector(-u0[1], u0[0])
-        second = dot(u1, b1)
-        if second < Float(0):
+        if dot(u1, b1) < Float(0):
             u1 = -u1
-            second = -second
         u = matrix_from_cols(u0, u1)
-        sigma = vector(dot(u0, b0), second) * size
+        sigma = get_diag(transpose(u) * A * v)
     return u, sigma, v
 
 
@@ -173,12 +171,12 @@ def svd3(A: Matrix[Float, 3, 3]) -> tuple[Matrix[Float, 3, 3], Vector[Float, 3],
         v = turns
         b0 = vector(b[0, 0], b[1, 0], b[2, 0])
         b1 = vector(b[0, 1], b[1, 1], b[2, 1])
-        b2 = vector(b[0, 2], b[1, 2], b[2, 2])
         u0 = normalize(b0)
         u1 = _beyond(b1, u0)
-        u2 = cross(u0, u1)
-        u = matrix_from_cols(u0, u1, u2)
-        sigma = vector(dot(u0, b0), dot(u1, b1), dot(u2, b2)) * size
+        u = matrix_from_cols(u0, u1, cross(u0, u1))
+        # Errors of the iteration change lengths in second order only.
+        av = transpose(A * v)
+        sigma = vector(length(av[0]), length(av[1]), dot(u[:, 2], av[2]))
     return u, sigma, v
 
 
