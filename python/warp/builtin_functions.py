@@ -6,6 +6,7 @@ import typing
 from warp import _core, config, types
 from warp.errors import WarpCodegenTypeError
 from warp.kernels import MapKernel
+from warp.scalars import no_function
 
 
 class Builtin:
@@ -55,24 +56,18 @@ def call(function, args, derivative=False):
     """
     values = [types.convert_plain(a) for a in args]
     operand_types = tuple(_core.type_of_argument(v) for v in values)
-    for type, value in zip(operand_types, values, strict=True):
-        if type.kind == "void":
-            raise WarpCodegenTypeError(
-                f"{function.key}() does not take an argument of type {builtins.type(value).__name__}: construct a "
-                "vector, a matrix, a quaternion or a transform of it"
-            )
     # A user's function is itself: another may have its name.
     identity = (function.key if isinstance(function, Builtin) else function, operand_types, derivative)
     made = _calls.get(identity)
     if made is None:
+        refused = no_function(function.key, *args)
+        if any(type.kind == "void" for type in operand_types):
+            raise refused
         operands = [(type, 0, (), "array") for type in operand_types]
         try:
             made = _core.make_map_kernel(function, function.key, 0, operands, MapKernel, derivative=derivative)
         except WarpCodegenTypeError as error:
-            names = ", ".join(builtins.type(v).__name__ for v in args)
-            raise WarpCodegenTypeError(
-                f"Couldn't find a function '{function.key}' compatible with the arguments '{names}': {error}"
-            ) from None
+            raise refused from error
         _calls[identity] = made
     kernel, result_types = made
     results = _core.call_kernel(kernel, values, result_types)
@@ -110,6 +105,42 @@ class TypeBuiltin(Builtin):
         return kwargs
 
 
+class IdentityBuiltin(Builtin):
+    """A builtin whose arguments say what type its value has."""
+
+    def __init__(self, name, make):
+        super().__init__(name)
+        self._make = make
+
+    def __call__(self, *args, **kwargs):
+        try:
+            return self._make(*args, **kwargs)
+        except TypeError as error:
+            raise no_function(self.key, *args, *kwargs.values()) from error
+
+
+def _float_class(dtype):
+    """The class that a dtype argument means; TypeError where it is no float."""
+    found = types.float32 if dtype is None else types.canonical(dtype)
+    if found not in types.float_types:
+        raise TypeError(f"expected a float type such as wp.float32, found {dtype!r}")
+    return found
+
+
+def _identity(n, dtype=None):
+    made = types.matrix(shape=(n, n), dtype=types.float32 if dtype is None else dtype)
+    return made(*(float(i % (n + 1) == 0) for i in range(n * n)))
+
+
+def _quat_identity(dtype=None):
+    return types.quaternion(dtype=_float_class(dtype))(0.0, 0.0, 0.0, 1.0)
+
+
+def _transform_identity(dtype=None):
+    return types.transformation(dtype=_float_class(dtype))(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+_IDENTITIES = {"identity": _identity, "quat_identity": _quat_identity, "transform_identity": _transform_identity}
 _TYPE_BUILTINS = {
     "vector": types.vector,
     "matrix": types.matrix,
@@ -118,7 +149,12 @@ _TYPE_BUILTINS = {
 }
 
 
+def _make(name):
+    if name in _TYPE_BUILTINS:
+        return TypeBuiltin(name, _TYPE_BUILTINS[name])
+    return IdentityBuiltin(name, _IDENTITIES[name]) if name in _IDENTITIES else Builtin(name)
+
+
 def make():
     """All builtins by name."""
-    names = [*_core.builtin_names(), *_TYPE_BUILTINS]
-    return {n: TypeBuiltin(n, _TYPE_BUILTINS[n]) if n in _TYPE_BUILTINS else Builtin(n) for n in names}
+    return {name: _make(name) for name in [*_core.builtin_names(), *_TYPE_BUILTINS]}

@@ -2,7 +2,7 @@
 
 from warp import _core
 from warp.dtypes import MAKERS, Type, canonical, class_of, is_generic, pattern_of, type_of
-from warp.scalars import number
+from warp.scalars import no_function, number
 from warp.values import flatten, is_number, make_class, value_base
 from warp.vectors import generic, length_text, position, vector, vector_base
 
@@ -142,7 +142,10 @@ class matrix_base(value_base):
 
     def __mul__(self, other):
         if isinstance(other, (matrix_base, vector_base)):
-            return self @ other
+            product = self.__matmul__(other)
+            if product is NotImplemented:
+                raise no_function("mul", self, other)
+            return product
         return super().__mul__(other)
 
     def __matmul__(self, other):

@@ -129,10 +129,14 @@ class tile:
 
 
 def convert_plain(value):
-    """An argument of a call at Python scope: NumPy's numbers become Python's."""
-    if not isinstance(value, (builtins.int, builtins.float, scalar_base, value_base)) and hasattr(value, "item"):
-        return value.item()
-    return value
+    """An argument of a call at Python scope: NumPy's numbers become Warp's of their type, integers wrap to theirs."""
+    if isinstance(value, value_base) or builtins.type(value) in (builtins.float, builtins.bool):
+        return value
+    if hasattr(value, "item") and not getattr(value, "shape", None):
+        value = dtype_from_numpy(value.dtype)(value.item())
+    if isinstance(value, int_base):
+        return builtins.type(value)(value._stored())
+    return int32._result(value) if builtins.type(value) is builtins.int else value
 
 
 def part_shape(dtype):

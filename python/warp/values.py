@@ -56,6 +56,9 @@ class value_base(_core.Value):
     def __hash__(self):
         return hash(self._numbers())
 
+    def __bytes__(self):
+        return self._bytes()
+
     def __array__(self, dtype=None, copy=None):
         import numpy as np
 

@@ -62,6 +62,12 @@ class vector_base(value_base):
     def __iter__(self):
         return iter([self._wrap(n) for n in self._numbers()])
 
+    def __setattr__(self, name, value):
+        # What would be a component, or several, of a longer vector is a mistake, not a new attribute.
+        if set(name) <= set("xyzw") and not hasattr(type(self), name):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        super().__setattr__(name, value)
+
     def _key_error(self, key):
         return KeyError(f"Invalid key {key}, expected int or slice")
 
@@ -130,7 +136,7 @@ class transformation_base(vector_base):
             p = kwargs.pop("p", (0.0, 0.0, 0.0))
             q = kwargs.pop("q", (0.0, 0.0, 0.0, 1.0))
             if kwargs:
-                raise TypeError(f"{type(self).__name__} takes p and q, found {', '.join(kwargs)}")
+                raise TypeError(f"got an unexpected keyword argument '{next(iter(kwargs))}'")
             if len(args) == 1 and len(tuple(flatten(args))) != 3:
                 super().__init__(*args)
                 return
