@@ -172,7 +172,7 @@ from warp.streams import (
     wait_event,
     wait_stream,
 )
-from warp.structs import struct
+from warp.structs import aligned, packed, struct
 from warp.tape import Tape
 from warp.timing import (
     TIMING_ALL,

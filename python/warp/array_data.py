@@ -150,5 +150,6 @@ def numpy_view(a, leaves=False):
     holder.owner = a
     place = {"data": (a._pointer, False), "shape": shape, "strides": a.strides + inner}
     holder.__array_interface__ = {**interface, **place}
-    made = np.asarray(holder)
-    return made if made.dtype == dtype else made.view(dtype)
+    view = np.asarray(holder)
+    # NumPy gives names to the padding of structs, which would then count as members.
+    return view if view.dtype == dtype else view.view(dtype)

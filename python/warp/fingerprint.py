@@ -59,7 +59,7 @@ def _describe(value, seen):
     """A text for a captured value; equal texts mean equal code."""
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return f"{type(value).__name__} {value!r}"
-    if hasattr(value, "_weft_function_name_"):
+    if hasattr(value, "_weft_function_name_") and not isinstance(value, type):
         parts = []
         for function in value.overloads.functions:
             if id(function) in seen:
@@ -69,6 +69,8 @@ def _describe(value, seen):
         return f"function {value.key} {sorted(parts)}"
     if isinstance(value, _types.ModuleType):
         return f"module {value.__name__}"
+    if isinstance(value, _core.Value) and not isinstance(value, type) and hasattr(value, "_members"):
+        return f"struct {value._weft_type_} {[(n, _describe(v, seen)) for n, v in value._members.items()]}"
     kind = getattr(value, "_weft_type_", None)
     if isinstance(kind, _core.Type):
         if isinstance(value, type):
@@ -85,20 +87,30 @@ def _describe(value, seen):
     return f"object {id(value)}"
 
 
+def _attribute(value, name):
+    """An attribute, but for those of objects that are computed when they are asked for."""
+    if not isinstance(value, (_types.ModuleType, type)) and hasattr(type(value), name):
+        found = getattr(type(value), name)
+        return None if hasattr(found, "__get__") and not isinstance(found, _types.FunctionType) else found
+    return getattr(value, name, None)
+
+
 def _text(function, seen):
     text = definition_text(function)
     values = captured(function)
     parts = [text]
     for annotation in getattr(function, "__annotations__", {}).items():
         parts.append(_annotation(annotation))
+    for value in function.__defaults__ or ():
+        parts.append(f"default: {_describe(value, seen)}")
     for name, value in values.items():
         parts.append(f"{name}: {_describe(value, seen)}")
     for root, path in sorted(_attributes(text)):
         value = values.get(root)
-        if not isinstance(value, (_types.ModuleType, type)):
+        if value is None or isinstance(value, (bool, int, float, str, bytes)):
             continue
         for step in path:
-            value = getattr(value, step, None)
+            value = _attribute(value, step)
             if value is None:
                 break
         if value is not None and not isinstance(value, _types.ModuleType):

@@ -1,13 +1,17 @@
 """`@wp.func` and its relatives: functions that kernels call."""
 
+import collections.abc
 import functools
 import inspect
 import sys
+import typing
 
 from warp import _core, dtypes, modules
 from warp.errors import WarpCodegenTypeError, WarpSyntaxError
 from warp.fingerprint import fingerprint
 from warp.source import locate, read_lines, uses_static
+
+_P, _R = typing.ParamSpec("_P"), typing.TypeVar("_R")
 
 
 class OverloadSet:
@@ -22,6 +26,13 @@ class OverloadSet:
         """This set with the function in it; another set where it stands in for one of equal parameter types, which
         whoever has the older one still means."""
         signature = function._signature_key()
+        values = function._signature_key(values=True)
+        for other in self.functions:
+            if other._signature_key() != signature and other._signature_key(values=True) == values:
+                raise RuntimeError(
+                    f"two definitions of '{function.key}' differ only in what they take by wp.ref: a call could mean "
+                    "either"
+                )
         result = self
         if any(other._signature_key() == signature for other in self.functions):
             result = OverloadSet(self.name)
@@ -32,6 +43,21 @@ class OverloadSet:
     def make(self):
         for function in self.functions:
             self.core.add(function._make())
+
+
+class Defaults(dict):
+    """The defaults of a Python function, by name: what is set here is set there."""
+
+    def __init__(self, function):
+        self._function = function
+        parameters = inspect.signature(function).parameters.values()
+        super().__init__((p.name, p.default) for p in parameters if p.default is not p.empty)
+
+    def __setitem__(self, name, value):
+        if name not in self:
+            raise KeyError(name)
+        super().__setitem__(name, value)
+        self._function.__defaults__ = tuple(self.values())
 
 
 class Function:
@@ -46,6 +72,8 @@ class Function:
         self.key = name or modules.full_name(function)
         self.module = module or modules.get_module(modules.name_of_module(function))
         self.native = native
+        if inline is not None and not isinstance(inline, bool):
+            raise TypeError(f"inline must be a bool or None, found {inline!r}")
         self.inline = inline
         self.gradient = None
         self.replay = None
@@ -60,9 +88,12 @@ class Function:
         if uses_static(function):
             self._make()
 
-    def _signature_key(self):
-        parameters = inspect.signature(self.func).parameters
-        return tuple(repr(_type_key(p.annotation)) for p in parameters.values())
+    def _signature_key(self, values=False):
+        """The types of the parameters as texts; with `values` those of what references refer to."""
+        types = [_type_key(p.annotation) for p in inspect.signature(self.func).parameters.values()]
+        if values:
+            types = [t.target if isinstance(t, _core.Type) and t.kind == "ref" else t for t in types]
+        return tuple(map(repr, types))
 
     def identity(self):
         """What beside its text makes the function what it is."""
@@ -99,6 +130,27 @@ class Function:
         return {n: p.annotation for n, p in inspect.signature(self.func).parameters.items()}
 
     @property
+    def defaults(self):
+        """The values of parameters that need not be given, by name; setting one changes what kernels take."""
+        return Defaults(self.func)
+
+    @defaults.setter
+    def defaults(self, values):
+        self.func.__defaults__ = tuple(values.values()) or None
+
+    def get_overload(self, arg_types, kwarg_types):
+        """The definition that takes arguments of these types; None where none does."""
+        for function in reversed(self.overloads.functions):
+            try:
+                bound = inspect.signature(function.func).bind(*arg_types, **kwarg_types)
+            except TypeError:
+                continue
+            wanted = function.input_types
+            if all(_takes(wanted[n], dtypes.canonical(t)) for n, t in bound.arguments.items()):
+                return function
+        return None
+
+    @property
     def is_generic(self):
         return any(dtypes.is_generic(t) for t in self.input_types.values())
 
@@ -128,13 +180,18 @@ class Function:
                 generic = generic or function
         if generic is not None:
             return generic
-        found = ", ".join(type(a).__name__ for a in args)
-        raise RuntimeError(
-            f"Error calling function '{self.key}', no overload found for arguments {args} of the types ({found})"
-        )
+        raise RuntimeError(f"Error calling function '{self.key}', no overload found for arguments {args}")
 
     def __repr__(self):
         return f"<Function {self.key}>"
+
+
+def _takes(annotation, type):
+    """Whether a parameter takes arguments of a type."""
+    kind = getattr(type, "_weft_type_", None)
+    if not isinstance(kind, _core.Type):
+        return getattr(annotation, "_weft_pattern_", None) == getattr(type, "_weft_pattern_", "")
+    return _core.matches(dtypes.pattern_of(annotation), kind)
 
 
 def _accepts(annotation, value):
@@ -142,8 +199,8 @@ def _accepts(annotation, value):
     annotation = dtypes.canonical(annotation)
     if annotation is inspect.Parameter.empty:
         return True
-    if callable(value) and getattr(annotation, "_weft_pattern_", None) == "Callable":
-        return True
+    if getattr(annotation, "_weft_pattern_", None) == "Callable":
+        return isinstance(value, Function) or hasattr(value, "_weft_builtin_")
     kind = getattr(annotation, "_weft_type_", None)
     found = _core.type_of_argument(value)
     if isinstance(kind, _core.Type):
@@ -152,6 +209,7 @@ def _accepts(annotation, value):
 
 
 def _type_key(annotation):
+    annotation = dtypes.canonical(annotation)
     type = getattr(annotation, "_weft_type_", None)
     if type is None:
         type = getattr(annotation, "_weft_pattern_", annotation)
@@ -162,6 +220,16 @@ def _scope_set(name, depth):
     """The overload set that a definition belongs to: that of the function of this name in the same scope."""
     existing = sys._getframe(depth).f_locals.get(name)
     return existing.overloads if isinstance(existing, Function) else OverloadSet(name)
+
+
+@typing.overload
+def func(f: collections.abc.Callable[_P, _R]) -> collections.abc.Callable[_P, _R]: ...
+
+
+@typing.overload
+def func(
+    *, name: str | None = None, module: str | modules.Module | None = None, inline: bool | None = None
+) -> collections.abc.Callable[[collections.abc.Callable[_P, _R]], collections.abc.Callable[_P, _R]]: ...
 
 
 def func(f=None, *, name=None, module=None, inline=None):
@@ -179,7 +247,8 @@ def func(f=None, *, name=None, module=None, inline=None):
         overloads = _scope_set(name or function.__name__, depth + 1)
         return Function(function, overloads, name=name, module=owner, inline=inline)
 
-    return decorate if f is None else decorate(f)
+    # Called from one frame further down in both cases: its scope is looked up from there.
+    return (lambda function: decorate(function)) if f is None else decorate(f)
 
 
 def func_native(snippet, adj_snippet=None, replay_snippet=None):

@@ -3,10 +3,13 @@
 Not here: modules and their options (modules.py), functions that kernels call (functions.py).
 """
 
+import ast
+import copy
 import functools
 import inspect
 import sys
 import time
+import weakref
 
 from warp import _core, config, dtypes, modules
 from warp.fingerprint import captured, fingerprint
@@ -27,13 +30,16 @@ class Argument:
     """A parameter of a kernel, or a member of a struct: its name and its type as annotated."""
 
     def __init__(self, label, type, kernel=None):
-        self.label, self.type, self._kernel = label, type, kernel
+        self.label, self.type = label, type
+        # Not a reference that would keep the kernel: one that nobody holds goes at once.
+        self._owner = kernel and weakref.ref(kernel)
 
     def _accesses(self):
-        if self._kernel is None or self._kernel.is_generic:
+        kernel = self._owner and self._owner()
+        if kernel is None or kernel.is_generic:
             return False, False
-        index = [a.label for a in self._kernel.adj.args].index(self.label)
-        return self._kernel._access()[index]
+        index = [a.label for a in kernel.adj.args].index(self.label)
+        return kernel._access()[index]
 
     @property
     def is_read(self):
@@ -84,11 +90,9 @@ class Kernel(_core.Kernel):
     _weft_kernel_ = True
 
     def __init__(self, func, key=None, module=None, options=None, code_transformers=None, source=None):
-        if code_transformers:
-            raise NotImplementedError("code_transformers= is not available: there is no C++ text to transform")
         key = key or modules.kernel_key(func)
         if not key.isidentifier():
-            raise ValueError(f"a kernel's name must be an identifier, found {key!r}")
+            raise ValueError(f"a kernel's name must be a valid C++ identifier, found {key!r}")
         super().__init__(key, func.__defaults__)
         functools.update_wrapper(self, func)
         self.func = func
@@ -97,6 +101,7 @@ class Kernel(_core.Kernel):
         self.options = dict(options or {})
         self.instances = {}
         self.hash = None
+        self._transformers = list(code_transformers or ())
         self._lines = read_lines(func)
         self._has_static = uses_static(func)
         # What wp.static(...) gives is what it gives now; other sources are read when they are first needed.
@@ -130,6 +135,8 @@ class Kernel(_core.Kernel):
     def _read(self):
         start = time.perf_counter()
         source, node = locate(self.func, self._lines)
+        for transformer in self._transformers:
+            node = ast.fix_missing_locations(transformer.visit(copy.deepcopy(node)))
         function = _core.Function(self.func.__name__, source, node, self.func, OverloadSet(self.key).core)
         self.source_milliseconds = (time.perf_counter() - start) * 1e3
         return function
@@ -266,10 +273,10 @@ def kernel(
 
 def _check_kernel_options(options, entry_point_abi):
     if entry_point_abi not in (None, "warp", "external_constant_params"):
-        raise ValueError(f"unknown entry_point_abi {entry_point_abi!r}")
+        raise ValueError(f"entry_point_abi must be 'warp' or 'external_constant_params', found {entry_point_abi!r}")
     if entry_point_abi == "external_constant_params":
         if options["enable_backward"] is not False:
-            raise ValueError('entry_point_abi="external_constant_params" needs enable_backward=False')
+            raise ValueError('entry_point_abi="external_constant_params" requires enable_backward=False')
         raise NotImplementedError('entry_point_abi="external_constant_params" is of CUDA: it is not available yet')
     bounds = options["launch_bounds"]
     if bounds is not None:
@@ -301,9 +308,9 @@ def overload(kernel, arg_types=None):
     """Asks for the instance of a generic kernel for these types (a list, or a dict by name)."""
     if arg_types is None:  # used as a decorator: the annotations give the types
         function = kernel
-        target = sys._getframe(1).f_locals.get(function.__name__) or function.__globals__.get(function.__name__)
-        if not isinstance(target, Kernel):
-            raise RuntimeError(f"'{function.__name__}' is no kernel that could have an instance")
+        target = _overloaded(function, sys._getframe(1).f_locals)
+        if inspect.signature(function).return_annotation not in (inspect.Signature.empty, None, type(None)):
+            raise TypeError("Return annotations are not allowed on @wp.overload stubs: kernels return nothing")
         overload(target, [p.annotation for p in inspect.signature(function).parameters.values()])
         return target
     if not isinstance(kernel, Kernel):
@@ -321,6 +328,23 @@ def overload(kernel, arg_types=None):
         raise RuntimeError(f"kernel '{kernel.key}' takes {len(signature)} arguments, {len(types)} types given")
     kernel._load(types=types, wait=False)
     return kernel
+
+
+def _overloaded(function, scope):
+    """The kernel that a stub beneath `@wp.overload` speaks of: that of its name."""
+    for names in (scope, function.__globals__):
+        if isinstance(names.get(function.__name__), Kernel):
+            return names[function.__name__]
+    module = modules.get_module(modules.name_of_module(function))
+    found = [k for k in module.live_kernels() if modules.full_name(k.func) == modules.full_name(function)]
+    if not found:
+        raise RuntimeError(f"'{function.__name__}' is no kernel that could have an instance")
+    if len(found) > 1:
+        raise RuntimeError(
+            f"Ambiguous kernel lookup: {', '.join(k.key for k in found)} are all made from '{function.__name__}'; "
+            "use wp.overload(kernel, types)"
+        )
+    return found[0]
 
 
 def _concrete(kernel, annotation):

@@ -81,6 +81,10 @@ def check_options(options):
         raise ValueError(f"deterministic_max_records must not be negative, found {records}")
 
 
+# Every module, also those that get_module() does not know.
+_all = weakref.WeakSet()
+
+
 class ModuleExec:
     """The compiled code of a module on one device."""
 
@@ -103,6 +107,7 @@ class Module:
         self._execs = {}
         self.hashers = {}
         self.resolved_options = {}
+        _all.add(self)
 
     # ---- content ----
 
@@ -125,6 +130,9 @@ class Module:
         """All kernels that somebody holds, also those whose key has been taken by a later one."""
         return sorted(self._live, key=lambda k: (k.key, fingerprint(k.func)))
 
+    # The name that programs written for Warp know.
+    _get_live_kernels = live_kernels
+
     @property
     def unique_kernels(self):
         return {k.get_mangled_name(): k for k in self.live_kernels()}
@@ -144,7 +152,7 @@ class Module:
 
     @property
     def dependents(self):
-        return {m for m in _modules.values() if m is not self and self in m.references}
+        return {m for m in list(_all) if m is not self and self in m.references}
 
     # ---- identity ----
 

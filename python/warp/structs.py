@@ -52,7 +52,7 @@ class struct_base(_core.Value):
         if issubclass(member, types.value_base):
             # Zeros, as memory has them: a transform's rotation too.
             return member._of([0] * member._weft_type_.part_count)
-        return types.builtins.bool(0) if member.__name__ == "bool" else (0.0 if "float" in member.__name__ else 0)
+        return types.builtins.bool(0) if member.__name__ == "bool" else member(0.0 if "float" in member.__name__ else 0)
 
     def _store(self, name, value):
         """Writes a member to memory."""
@@ -72,7 +72,7 @@ class struct_base(_core.Value):
             return
         family = member._weft_array_family_
         if getattr(value, "_weft_array_family_", None) != family or isinstance(value, type) or is_annotation(value):
-            kind = "a Warp array" if family == "array" else f"an {family}"
+            kind = "a Warp array" if family == "array" else f"a Warp {family.replace('array', ' array')}"
             raise TypeError(f"Struct field '{name}' expects {kind}, got {type(value).__name__}")
         if value._element != types.type_of(member.dtype):
             raise TypeError(
@@ -111,7 +111,9 @@ class struct_base(_core.Value):
             raise TypeError(
                 f"Struct field '{name}': '{type(value).__name__}' object cannot be interpreted as an integer"
             )
-        return _core.round_number(member._weft_type_, number)
+        rounded = _core.round_number(member._weft_type_, number)
+        # Numbers of Warp's keep their class, Python's theirs.
+        return member(rounded) if isinstance(value, types.scalar_base) else rounded
 
     def _filled(self, name, member, value, scalar):
         """A vector or the like from one number: only what older programs give, with a warning."""
@@ -289,12 +291,37 @@ def _array_at(member, address):
     return made
 
 
+def _lay_out(cls, **demands):
+    """Notes how a struct is to lie in memory, for struct() to see."""
+    if issubclass(cls, struct_base):
+        raise TypeError(f"{cls.__name__} is a struct already: wp.aligned and wp.packed stand beneath @wp.struct")
+    cls._weft_layout_ = {**cls.__dict__.get("_weft_layout_", {}), **demands}
+    return cls
+
+
+def aligned(bytes):
+    """Beneath `@wp.struct`: values lie at multiples of so many bytes, and the size is one too."""
+    if bytes <= 0 or bytes & (bytes - 1):
+        raise ValueError(f"an alignment is a power of two, found {bytes}")
+    return lambda cls: _lay_out(cls, alignment=bytes)
+
+
+def packed(cls):
+    """Beneath `@wp.struct`: members follow each other without padding."""
+    return _lay_out(cls, packed=True)
+
+
 def struct(cls=None, *, name=None):
     """Makes a class with annotated members a struct of the kernel language."""
     if cls is None:
         return lambda c: struct(c, name=name)
+    if issubclass(cls, struct_base):
+        raise RuntimeError("Warp structs must be defined as base classes")
+    annotations = {}
+    for base in reversed(cls.__mro__):
+        annotations.update(inspect.get_annotations(base, eval_str=True))
     fields, parts = {}, []
-    for index, (member, annotation) in enumerate(inspect.get_annotations(cls, eval_str=True).items()):
+    for index, (member, annotation) in enumerate(annotations.items()):
         annotation = dtypes.canonical(annotation)
         if getattr(annotation, "_weft_array_family_", None) == "fixedarray":
             raise TypeError(f"member '{member}': a fixed-size array cannot be a member of a struct")
@@ -306,13 +333,16 @@ def struct(cls=None, *, name=None):
         parts.append((member, kind))
     members = {n: v for n, v in vars(cls).items() if n not in ("__dict__", "__weakref__") and n not in fields}
     members["_fields"] = fields
-    members["_weft_type_"] = _core.Type.struct(name or cls.__name__, parts, 0, False)
-    result = type(cls.__name__, (struct_base,), members)
+    layout = members.pop("_weft_layout_", {})
+    made = _core.Type.struct(name or cls.__name__, parts, layout.get("alignment", 0), layout.get("packed", False))
+    members["_weft_type_"] = made
+    bases = [b for b in cls.__bases__ if b is not object]
+    result = type(cls.__name__, (struct_base, *bases), members)
     result.key = modules.full_name(cls)
-    result.cls = cls
+    result.cls = result
     result.vars = {n: Argument(n, annotation) for n, (annotation, _) in fields.items()}
-    result.ctype = _make_ctype(cls.__name__, fields, members["_weft_type_"])
+    result.ctype = _make_ctype(cls.__name__, fields, made)
     result.module = modules.get_module(cls.__module__)
     result.module.register_struct(result)
-    dtypes.CLASSES[members["_weft_type_"]] = result
+    dtypes.CLASSES[made] = result
     return result

@@ -135,6 +135,8 @@ class Reader {
         // Errors about the function as a whole point at its first line.
         tree->span.end_line = tree->span.line;
         tree->span.end_column = tree->span.column + 4 + static_cast<int>(tree->name.size());
+        if (const nb::object returns = definition.attr("returns"); !returns.is_none())
+            tree->returns_span = span(returns);
         parameters(definition.attr("args"), *tree);
         tree->body = block(definition.attr("body"));
         if (!tree->body.empty() && tree->body[0]->kind == StmtKind::Expression &&

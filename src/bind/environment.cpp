@@ -11,6 +11,7 @@
 #include "bind/instances.h"
 #include "bind/objects.h"
 #include "bind/values.h"
+#include "builtins/registry.h"
 #include "frontend/environment.h"
 #include "ir/builder.h"
 
@@ -105,6 +106,7 @@ Binding read_class(nb::handle object) {
     if (p == reinterpret_cast<PyObject*>(&PyFloat_Type)) return ir::f32();
     if (p == reinterpret_cast<PyObject*>(&PyLong_Type)) return ir::i32();
     if (p == reinterpret_cast<PyObject*>(&PyBool_Type)) return ir::boolean();
+    if (p == reinterpret_cast<PyObject*>(Py_TYPE(Py_None))) return frontend::NoneValue{};
     if (const nb::object type = attribute_or_null(object, "_weft_type_");
         type.is_valid() && nb::isinstance<ir::Type>(type)) {
         return nb::cast<ir::Type>(type);
@@ -176,9 +178,15 @@ class PythonEnvironment : public frontend::Environment {
 
     Binding attribute(const frontend::Object& object, const std::string& name) override {
         const nb::gil_scoped_acquire gil;
-        const nb::object found =
-            attribute_or_null(nb::handle(static_cast<PyObject*>(object.handle.get())), name.c_str());
-        return found.is_valid() ? read_binding(found) : Binding(Unknown{});
+        const nb::handle owner(static_cast<PyObject*>(object.handle.get()));
+        const nb::object found = attribute_or_null(owner, name.c_str());
+        if (found.is_valid()) return read_binding(found);
+        // `wp.float` and its like: in kernels the package has Python's own too.
+        if (object.description == "module 'warp'") {
+            if (builtins::find(name)) return frontend::BuiltinName{name};
+            if (const ir::Type type = builtins::type_named(name)) return type;
+        }
+        return Unknown{};
     }
 
     std::vector<Binding> items(const frontend::Object& object) override {
@@ -245,7 +253,11 @@ class PythonEnvironment : public frontend::Environment {
             // In parentheses, so that the expression may go over several lines.
             result = evaluate_python("(" + std::string(expression) + "\n)", names);
         } catch (nb::python_error& error) {
-            throw UserError(ErrorKind::Value, "wp.static raised " + describe(error));
+            const std::string advice = error.matches(PyExc_NameError)
+                                           ? ". Make sure all variables used in the static expression are constant."
+                                           : "";
+            throw UserError(ErrorKind::Value, "Error evaluating static expression: " + text(error.value()) + advice +
+                                                  " (" + text(error.type().attr("__name__")) + ")");
         }
         return read_static(result);
     }
@@ -276,12 +288,21 @@ class PythonEnvironment : public frontend::Environment {
 
     static Binding read_static(const nb::object& result) {
         Binding binding = read_binding(result);
+        const std::string unsupported = "Static expression returns an unsupported value: ";
         if (const auto* unusable = std::get_if<Unusable>(&binding)) {
-            throw UserError(ErrorKind::Value,
-                            "wp.static gave " + unusable->description + ", which a kernel cannot hold");
+            const bool array = attribute_or_null(result, "_weft_array_family_").is_valid();
+            throw UserError(
+                ErrorKind::Value,
+                unsupported + (array ? "a Warp array cannot be created inside Warp kernels"
+                                     : "value of type " + unusable->description + ", which a kernel cannot hold"));
         }
         if (std::holds_alternative<frontend::NoneValue>(binding))
-            throw UserError(ErrorKind::Value, "wp.static gave None");
+            throw UserError(ErrorKind::Value, unsupported + "None is returned");
+        const auto* object = std::get_if<frontend::Object>(&binding);
+        if (object && !PyModule_Check(result.ptr()) && !PyType_Check(result.ptr())) {
+            throw UserError(ErrorKind::Value,
+                            unsupported + "value of type " + class_name_of(result) + ", which a kernel cannot hold");
+        }
         return binding;
     }
 
@@ -343,6 +364,10 @@ Binding read_binding(nb::handle object) {
         value.is_valid() && nb::isinstance<nb::tuple>(value)) {
         return read_constant(value);
     }
+    // An array without memory stands for its type, as annotations do.
+    if (const nb::object memory = attribute_or_null(object, "_has_memory");
+        memory.is_valid() && memory.ptr() == Py_True)
+        return Unusable{"an array"};
     if (PyLong_Check(p)) return read_int(p);
     if (PyFloat_Check(p)) return frontend::FloatNumber{PyFloat_AsDouble(p)};
     if (PyUnicode_Check(p)) return frontend::StringValue{text(object)};
@@ -352,8 +377,6 @@ Binding read_binding(nb::handle object) {
     }
     if (const nb::object type = attribute_or_null(object, "_weft_type_");
         type.is_valid() && nb::isinstance<ir::Type>(type)) {
-        // An array's instance has a type too, but is no type.
-        if (attribute_or_null(object, "_weft_array_").is_valid()) return Unusable{"an array"};
         return nb::cast<ir::Type>(type);
     }
     if (const nb::object pattern = attribute_or_null(object, "_weft_pattern_");
@@ -366,7 +389,12 @@ Binding read_binding(nb::handle object) {
     }
     if (attribute_or_null(object, "_weft_kernel_").is_valid()) return Unusable{"a kernel"};
     if (PyCallable_Check(p)) return Unusable{"a Python function (it needs @wp.func)"};
-    return Unusable{with_article(class_name_of(object))};
+    // Of other objects the attributes can be used, as of modules; Python's and NumPy's own have none that mean
+    // anything.
+    const nb::object module = attribute_or_null(object.type(), "__module__");
+    const std::string where = module.is_valid() && PyUnicode_Check(module.ptr()) ? text(module) : "builtins";
+    if (where == "builtins" || where == "numpy") return Unusable{with_article(class_name_of(object))};
+    return frontend::Object{hold(object), with_article(class_name_of(object))};
 }
 
 std::shared_ptr<frontend::Environment> make_environment(nb::object function) {

@@ -14,9 +14,6 @@ void kernel_rows(Rows& rows) {
              "Chooses between two values, both of which are computed.");
     rows.add("select", "(cond: bool, value_if_false: Any, value_if_true: Any) -> Any", special(),
              "Chooses between two values; older than `where`, which takes them in the other order.");
-    rows.add("block_dim", "() -> int32",
-             expand([](const ExpandContext& c) { return c.builder.constant(ir::i32(), 1); }),
-             "How many threads a block has: one on the CPU.");
     rows.add("cast", "(a: Any, dtype: Any) -> Any", special(), "The bytes of a value as another type of equal size.");
     rows.add("type", "(a: Any) -> Any", special(), "The type of a value.");
     rows.add("range", "(end: int32) -> Any", special(), "The turns of a `for` loop.");

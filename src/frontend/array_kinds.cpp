@@ -4,6 +4,7 @@
 
 #include "builtins/pattern.h"
 #include "frontend/function_lowering.h"
+#include "frontend/messages.h"
 
 namespace weft::frontend {
 
@@ -120,9 +121,7 @@ FunctionLowering::Place FunctionLowering::array_like_element(Value* array, std::
     const Type type = array->type;
     const int ndim = builtins::array_ndim(type);
     if (static_cast<int>(indices.size()) > ndim) {
-        fail(ErrorKind::Argument, e.span,
-             builtins::user_name(type) + " has " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions") +
-                 ", found " + std::to_string(indices.size()) + " indices");
+        fail(ErrorKind::Argument, e.span, too_many_indices(type, ndim, indices.size()));
     }
     std::vector<Value*> values;
     for (const auto& one : indices) {

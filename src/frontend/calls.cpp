@@ -11,6 +11,7 @@ namespace weft::frontend {
 using builtins::user_name;
 
 Entity FunctionLowering::call(const Expr& e) {
+    callee_ = &e.child(0);
     const Entity callee = expression(e.child(0));
     if (const auto* builtin = callee.as<BuiltinName>()) return call_builtin(builtin->name, e);
     if (const auto* set = callee.as<std::shared_ptr<const OverloadSet>>()) return call_function(**set, e, arguments(e));
@@ -51,7 +52,9 @@ std::vector<FunctionLowering::Argument> FunctionLowering::arguments(const Expr& 
                     result.push_back({"", builder_.extract(entity.value(), k), one.span, nullptr});
             } else {
                 fail(ErrorKind::Type, one.span,
-                     "`*` needs a vector, a matrix, a tuple or a slice of an array, found " + entity.describe());
+                     "Starred expressions are only supported for vectors, matrices, tuples and slices of arrays, "
+                     "found " +
+                         entity.describe());
             }
         } else {
             result.push_back({"", expression(one), one.span, &one});

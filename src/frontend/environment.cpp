@@ -35,15 +35,20 @@ std::vector<FixedStatic> fixed_statics(const FunctionSource& function) {
     collect_assigned(function.tree->body, local);
     for (const auto& p : function.tree->parameters) local.insert(p.name);
     std::vector<FixedStatic> expressions;
+    std::set<const Expr*> inner;
     walk(function.tree->body, [&](const Expr& e) {
         if (e.kind != ExprKind::Call || e.child(0).text != "static" || e.children.size() != 2) return;
+        if (inner.contains(&e)) return;
         // What cannot be read as an expression of kernels (a comprehension) may name anything.
         bool fixed = true;
         walk(e.child(1), [&](const Expr& part) { fixed = fixed && part.kind != ExprKind::Unsupported; });
         std::set<std::string> names;
         collect_names(e.child(1), names);
         for (const auto& name : names) fixed = fixed && !local.contains(name);
-        if (fixed) expressions.push_back({function.text(e.child(1).span), e.child(1).span});
+        if (!fixed) return;
+        expressions.push_back({function.text(e.child(1).span), e.child(1).span});
+        // Python evaluates those inside it.
+        walk(e.child(1), [&](const Expr& part) { inner.insert(&part); });
     });
     return expressions;
 }

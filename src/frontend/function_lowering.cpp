@@ -136,22 +136,23 @@ Entity FunctionLowering::lookup(const std::string& name, const Span& span) {
     const Binding binding = source_.environment->name(name);
     if (std::holds_alternative<Unknown>(binding) && !builtins::find(name) && !builtins::type_named(name)) {
         if (local) fail(ErrorKind::Name, span, "`" + name + "` is read before anything is assigned to it");
-        std::vector<std::string> candidates = source_.environment->names();
-        for (const auto& [known, entity] : names_) candidates.push_back(known);
-        for (const auto& builtin : builtins::all()) candidates.push_back(builtin.name);
-        std::vector<std::string> notes;
-        const auto close = builtins::similar(name, candidates);
-        if (!close.empty()) {
-            std::string note = "did you mean ";
-            for (size_t i = 0; i < close.size(); ++i) note += (i ? ", `" : "`") + close[i] + "`";
-            notes.push_back(note + "?");
-        }
-        fail(ErrorKind::Name, span, "unknown name `" + name + "`", notes);
+        fail(ErrorKind::Name, span, "Referencing undefined symbol: " + name, did_you_mean(name));
     }
     Entity entity = from_binding(binding, name, span);
     // Constants live where they were made; everything else stays valid in the whole function.
     if (!entity.value()) free_names_.emplace(name, entity);
     return entity;
+}
+
+std::vector<std::string> FunctionLowering::did_you_mean(const std::string& name) const {
+    std::vector<std::string> candidates = source_.environment->names();
+    for (const auto& [known, entity] : names_) candidates.push_back(known);
+    for (const auto& builtin : builtins::all()) candidates.push_back(builtin.name);
+    const auto close = builtins::similar(name, candidates);
+    if (close.empty()) return {};
+    std::string note = "did you mean ";
+    for (size_t i = 0; i < close.size(); ++i) note += (i ? ", `" : "`") + close[i] + "`";
+    return {note + "?"};
 }
 
 Entity FunctionLowering::from_binding(const Binding& binding, const std::string& name, const Span& span) {
@@ -172,7 +173,7 @@ Entity FunctionLowering::from_binding(const Binding& binding, const std::string&
              "`" + name + "` is a generic type: it has no values and can stand in annotations only");
     }
     if (std::holds_alternative<NoneValue>(binding)) fail(ErrorKind::Name, span, "`" + name + "` is None");
-    if (std::holds_alternative<Unknown>(binding)) fail(ErrorKind::Name, span, "unknown name `" + name + "`");
+    if (std::holds_alternative<Unknown>(binding)) fail(ErrorKind::Name, span, "Referencing undefined symbol: " + name);
     return *entity_of(binding, builder_);
 }
 

@@ -73,6 +73,7 @@ class FunctionLowering {
     void finish();
     Entity lookup(const std::string& name, const Span& span);
     Entity from_binding(const Binding& binding, const std::string& name, const Span& span);
+    std::vector<std::string> did_you_mean(const std::string& name) const;  // a note, or none
     void bind(const std::string& name, Entity entity, const Span& span);
     // The run-time value of an entity: literals become constants, tuples stay what they are (refused).
     Value* materialize(const Entity& entity, const Span& span);
@@ -83,6 +84,7 @@ class FunctionLowering {
     void statement(const Stmt& s);
     void assertion(const Stmt& s);
     void assign(const Expr& target, Entity value, const Span& span);
+    void check_rebinding(const Expr& target, const Entity& value);
     void assign_tuple(const Expr& target, const Entity& value, const Span& span);
     void augment(const Stmt& s);
     void if_statement(const Stmt& s);
@@ -154,6 +156,7 @@ class FunctionLowering {
     Place attribute_place(const Expr& e);
     Place attribute_of(Place p, const Expr& e);
     Place adjoint_place(const Expr& of, const Expr& e);
+    std::optional<Place> static_member(const Expr& e);
     Place subscript_place(const Expr& e);
     Place name_place(const Expr& e);
     Place entity_place(Entity entity);
@@ -281,6 +284,7 @@ class FunctionLowering {
     Names names_;
     std::set<std::string> assigned_;                    // every name that the body assigns
     std::map<std::string, Type> name_types_;            // a name keeps its type
+    std::map<std::string, Span> function_names_;        // locals that stand for functions: where they were bound
     std::set<std::string> memory_names_;                // locals whose address is taken
     std::map<std::string, std::string> literal_names_;  // locals that stand for a literal, and it with its type
     std::set<std::string> unrolled_;                    // names that are turns of unrolled loops, for wp.static
@@ -291,6 +295,7 @@ class FunctionLowering {
     std::optional<std::vector<Type>> results_;
     bool returns_tuple_ = false;
     Span first_return_;
+    const Expr* callee_ = nullptr;    // what the innermost call so far calls
     const Expr* unpacked_ = nullptr;  // the call whose results a tuple assignment takes apart,
     size_t unpacked_count_ = 0;       // and into how many
     // Set by a builtin that updates some of its arguments: which, and their new values.

@@ -4,17 +4,28 @@
 #include "base/error.h"
 #include "frontend/function_lowering.h"
 #include "frontend/instances.h"
+#include "frontend/messages.h"
 #include "ir/verify.h"
 
 namespace weft::frontend {
 std::vector<ParameterInfo> signature(const FunctionSource& function) {
     std::vector<ParameterInfo> parameters;
+    std::set<std::string> assigned;
+    collect_assigned(function.tree->body, assigned);
     for (const auto& p : function.tree->parameters) {
         const Binding annotation = function.environment->annotation(p.name);
         ParameterInfo info;
         info.name = p.name;
         if (const auto* type = std::get_if<ir::Type>(&annotation)) {
-            info.type = *type;
+            // Arrays are references already; the name alone cannot stand for another one.
+            const bool array = type->is(ir::TypeKind::Ref) && type->target().is(ir::TypeKind::Array);
+            if (array && assigned.contains(p.name)) {
+                throw UserError(ErrorKind::Unsupported,
+                                "`" + p.name + "` of `" + function.name +
+                                    "` is a reference to an array: its elements can be assigned, the name cannot",
+                                function.location(p.span));
+            }
+            info.type = array ? type->target() : *type;
         } else if (const auto* pattern = std::get_if<builtins::TypePattern>(&annotation)) {
             info.type = *pattern;
         } else {
@@ -42,6 +53,10 @@ std::unique_ptr<ir::Module> lower_kernel(const FunctionSource& kernel, std::span
                         "kernel `" + kernel.name + "` has " + std::to_string(parameters.size()) +
                             " parameters, found " + std::to_string(argument_types.size()) + " types",
                         kernel.location(kernel.tree->span));
+    }
+    const Binding returned = kernel.environment->annotation("return");
+    if (!std::holds_alternative<Unknown>(returned) && !std::holds_alternative<NoneValue>(returned)) {
+        throw UserError(ErrorKind::Type, kKernelReturns, kernel.location(kernel.tree->span));
     }
     std::vector<InstanceArgument> arguments;
     builtins::Matches matches;

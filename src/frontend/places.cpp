@@ -5,6 +5,7 @@
 #include "builtins/array_kinds.h"
 #include "builtins/pattern.h"
 #include "frontend/function_lowering.h"
+#include "frontend/messages.h"
 
 namespace weft::frontend {
 
@@ -182,14 +183,16 @@ FunctionLowering::Place FunctionLowering::attribute_of(Place p, const Expr& e) {
     const std::string& name = e.text;
     if (const auto* object = p.root.as<Object>()) {
         const Binding binding = source_.environment->attribute(*object, name);
-        if (std::holds_alternative<Unknown>(binding) && !builtins::find(name) && !builtins::type_named(name)) {
-            fail(ErrorKind::Name, e.span, object->description + " has no attribute `" + name + "`");
+        if (std::holds_alternative<Unknown>(binding)) {
+            const std::string message = &e == callee_ ? "Could not find function " + source_.text(e.span)
+                                                      : no_attribute(name, object->description);
+            fail(ErrorKind::Name, e.span, message, did_you_mean(name));
         }
         return entity_place(from_binding(binding, name, e.span));
     }
     const auto* named = p.root.as<ir::Type>();
     const Type type = named ? *named : p.type;
-    if (!type) fail(ErrorKind::Name, e.span, p.root.describe() + " has no attribute `" + name + "`");
+    if (!type) fail(ErrorKind::Name, e.span, no_attribute(name, p.root.describe()));
     // Of a member of an enum, or of a typed number.
     if (name == "value" && p.root.is_literal() && p.path.empty()) return p;
 
@@ -211,7 +214,7 @@ FunctionLowering::Place FunctionLowering::attribute_of(Place p, const Expr& e) {
                 for (int i = 1; i < ndim; ++i) size = builder_.mul(size, array_extent(array, i));
                 return entity_place(size);
             }
-            fail(ErrorKind::Name, e.span, user_name(type) + " has no attribute `" + name + "`");
+            fail(ErrorKind::Name, e.span, no_attribute(name, user_name(type)));
         }
         if (type.is(TypeKind::Struct)) {
             const int field = type.field_index(name);
@@ -220,8 +223,7 @@ FunctionLowering::Place FunctionLowering::attribute_of(Place p, const Expr& e) {
             for (const auto& f : type.fields()) fields.push_back(f.name);
             std::string list;
             for (const auto& f : fields) list += (list.empty() ? "" : ", ") + f;
-            fail(ErrorKind::Name, e.span, "struct " + type.name() + " has no member `" + name + "`",
-                 {"its members: " + list});
+            fail(ErrorKind::Name, e.span, no_attribute(name, "struct " + type.name()), {"its members: " + list});
         }
         if ((type.is(TypeKind::Vec) || type.is(TypeKind::Quat)) && name.size() == 1) {
             const auto component = std::string_view("xyzw").find(name);
@@ -252,10 +254,23 @@ FunctionLowering::Place FunctionLowering::attribute_of(Place p, const Expr& e) {
         if (type.is(TypeKind::Array)) return entity_place(type.target());
         if (type.is_scalar() || type.is_uniform()) return entity_place(type.element_type());
     }
+    if (named && type.is(TypeKind::Struct)) {
+        if (const auto member = static_member(e)) return *member;
+    }
     if (name == "length" && type.is_uniform() && !type.is(TypeKind::Mat)) {
         return entity_place(IntNumber{false, static_cast<uint64_t>(type.part_count())});
     }
-    fail(ErrorKind::Name, e.span, (named ? "the type " : "") + user_name(type) + " has no attribute `" + name + "`");
+    fail(ErrorKind::Name, e.span, no_attribute(name, (named ? "the type " : "") + user_name(type)));
+}
+
+// What the class of a struct has besides the members of its values.
+std::optional<FunctionLowering::Place> FunctionLowering::static_member(const Expr& e) {
+    try {
+        const Binding binding = source_.environment->evaluate(source_.text(e.span), e.span, {});
+        return entity_place(from_binding(binding, e.text, e.span));
+    } catch (const UserError&) {
+        return std::nullopt;  // there is none, or it is nothing that kernels can use
+    }
 }
 
 // ---- subscripts ----
@@ -272,9 +287,7 @@ ir::Value* FunctionLowering::index(const Expr& e) {
 FunctionLowering::Place FunctionLowering::array_element(Value* array, std::span<const ExprPtr> indices, const Expr& e) {
     const int ndim = array->type.ndim();
     if (static_cast<int>(indices.size()) > ndim) {
-        fail(ErrorKind::Argument, e.span,
-             user_name(array->type) + " has " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions") +
-                 ", found " + std::to_string(indices.size()) + " indices");
+        fail(ErrorKind::Argument, e.span, too_many_indices(array->type, ndim, indices.size()));
     }
     const bool nullable = nullable_.contains(array);
     if (std::any_of(indices.begin(), indices.end(), [](const ExprPtr& i) { return i->kind == ExprKind::Slice; })) {

@@ -138,17 +138,21 @@ bool FunctionLowering::starred_slice(const Expr& e, std::vector<Argument>& out) 
         const auto known = ir::constant_integer(index(slice.child(i)));
         if (!known)
             fail(ErrorKind::Value, slice.child(i).span,
-                 "the bounds of a slice behind `*` must be known when the kernel is compiled");
+                 "Slice component must be a compile-time constant behind `*`: the number of arguments depends on it");
         if (*known < 0)
             fail(ErrorKind::Value, slice.child(i).span,
-                 std::string("the ") + what + " of a slice behind `*` cannot be negative for arrays, whose length is " +
-                     "not known when the kernel is compiled");
+                 std::string(what) +
+                     " cannot be negative for arrays behind `*`: their length is not known when the kernel is " +
+                     "compiled");
         return known;
     };
     const int64_t first = bound(0, "start").value_or(0);
     const auto last = bound(1, "end");
     const int64_t step = bound(2, "step").value_or(1);
-    if (!last) fail(ErrorKind::Value, slice.span, "a slice of an array behind `*` needs its end");
+    if (!last)
+        fail(ErrorKind::Value, slice.span,
+             "a slice of an array behind `*` requires explicit upper bound: its length is not known when the kernel is "
+             "compiled");
     if (step == 0) fail(ErrorKind::Value, slice.span, "Slice step cannot be zero");
     for (int64_t i = first; i < *last; i += step) {
         Value* one = builder_.constant(ir::i32(), i);

@@ -3,6 +3,7 @@
 
 #include "builtins/pattern.h"
 #include "frontend/function_lowering.h"
+#include "frontend/messages.h"
 #include "frontend/operator_names.h"
 
 namespace weft::frontend {
@@ -22,6 +23,13 @@ bool flatten(const Entity& entity, std::vector<ir::Value*>& values) {
     const auto* tuple = entity.as<TupleEntity>();
     return tuple && std::all_of(tuple->parts.begin(), tuple->parts.end(),
                                 [&](const Entity& part) { return flatten(part, values); });
+}
+
+// "wp.vec3" as the language calls it.
+std::string without_prefix(const std::string& written) {
+    const auto dot = written.rfind('.');
+    return dot == std::string::npos || written.find_first_of("[(") != std::string::npos ? written
+                                                                                        : written.substr(dot + 1);
 }
 
 // The same shape with other values.
@@ -99,8 +107,37 @@ void FunctionLowering::assertion(const Stmt& s) {
     check(truth(expression(s.child(0)), s.child(0).span), message, s.child(0).span);
 }
 
+namespace {
+
+bool is_function(const Entity& entity) {
+    return entity.as<std::shared_ptr<const OverloadSet>>() || entity.as<BuiltinName>() || entity.as<GradientEntity>();
+}
+
+}  // namespace
+
+// A name keeps the function that it stands for. (The turns of an unrolled loop each bind it anew, in one place.)
+void FunctionLowering::check_rebinding(const Expr& target, const Entity& value) {
+    const auto it = names_.find(target.text);
+    if (it != names_.end() && is_function(it->second)) {
+        const auto bound = function_names_.find(target.text);
+        const bool same_place = bound != function_names_.end() && bound->second.line == target.span.line &&
+                                bound->second.column == target.span.column;
+        if (!same_place && it->second.as<GradientEntity>()) {
+            fail(ErrorKind::Type, target.span,
+                 "Cannot reassign local '" + target.text + "', which stands for a wp.grad(...); use another name");
+        }
+        if (!same_place && !same(it->second, value)) {
+            fail(ErrorKind::Type, target.span,
+                 "rebinding function-valued local `" + target.text + "`" +
+                     (is_function(value) ? "" : " to a non-function value") + " is not supported: use another name");
+        }
+    }
+    if (is_function(value)) function_names_[target.text] = target.span;
+}
+
 void FunctionLowering::assign(const Expr& target, Entity value, const Span& span) {
     if (target.kind == ExprKind::Name) {
+        check_rebinding(target, value);
         if (value.as<NoneValue>())
             fail(ErrorKind::Type, span, "None cannot be assigned: there are no null values in kernels");
         if (value.as<Unknown>())
@@ -178,11 +215,17 @@ void FunctionLowering::augment(const Stmt& s) {
     }
     if (!p.ref && p.local.empty()) fail(ErrorKind::Syntax, target.span, "this cannot be assigned");
     const Entity old = read(p, target.span);
+    if (target.kind == ExprKind::Name) check_rebinding(target, old);
     const Entity result = call_operator(builtin_of(op), op + "=", {old, expression(right)}, right);
     at(s.span);
     if (p.path.empty() && !p.ref) {
         // The name may have been set anew while the right side was computed only by itself: bind as an assignment does.
         return bind(p.local, result, s.span);
+    }
+    if (target.kind == ExprKind::Name && p.ref && p.path.empty() && result.type() != p.type) {
+        fail(ErrorKind::Type, s.span,
+             "augmented assignment to ref parameter `" + target.text + "`, which is " + user_name(p.type) + ", gives " +
+                 result.describe() + "; nothing is converted");
     }
     write(p, materialize(result, s.span), s.span);
 }
@@ -190,9 +233,9 @@ void FunctionLowering::augment(const Stmt& s) {
 void FunctionLowering::return_statement(const Stmt& s) {
     std::vector<Value*> values;
     bool tuple = false;
+    if (!s.children.empty() && kind_ == ir::FunctionKind::Kernel) fail(ErrorKind::Type, s.span, kKernelReturns);
     if (!s.children.empty() && s.child(0).kind != ExprKind::None) {
         const Expr& e = s.child(0);
-        if (kind_ == ir::FunctionKind::Kernel) fail(ErrorKind::Syntax, s.span, "a kernel cannot return a value");
         if (gradient_)
             fail(ErrorKind::Syntax, s.span, "a gradient function returns nothing: it adds to wp.adjoint[...]");
         const Entity entity = expression(e);
@@ -216,10 +259,11 @@ void FunctionLowering::return_statement(const Stmt& s) {
 }
 
 void FunctionLowering::set_results(const std::vector<Type>& types, bool tuple, const Span& span) {
-    const auto describe = [](const std::vector<Type>& list) {
+    const auto describe = [&](const std::vector<Type>& list) {
         std::string text;
         for (const Type t : list) text += (text.empty() ? "" : ", ") + user_name(t);
-        return list.empty() ? std::string("nothing") : text;
+        if (list.empty()) return std::string("no value");
+        return tuple ? "a tuple with types `(" + text + ")`" : "a value of type `" + text + "`";
     };
     if (results_) {
         if (*results_ != types) {
@@ -233,20 +277,26 @@ void FunctionLowering::set_results(const std::vector<Type>& types, bool tuple, c
     const Type given = types.empty() ? Type() : tuple ? Type::tuple(types) : types[0];
     builtins::Matches matches;
     bool fits = true;
-    std::string wanted;
+    std::optional<size_t> wanted;  // how many values
     if (const auto* type = std::get_if<Type>(&annotation)) {
         fits = *type == given;
-        wanted = user_name(*type);
+        wanted = type->is(ir::TypeKind::Tuple) ? static_cast<size_t>(type->part_count()) : 1;
     } else if (const auto* pattern = std::get_if<builtins::TypePattern>(&annotation)) {
         fits = given && builtins::match(*pattern, given, matches);
-        wanted = pattern->str();
+        const bool several = pattern->kind == builtins::TypePattern::Kind::Tuple;
+        if (!several || pattern->lengths.empty()) wanted = several ? pattern->parts.size() : 1;
     } else if (std::holds_alternative<NoneValue>(annotation)) {
         fits = types.empty();
-        wanted = "None";
     }
     if (!fits) {
+        const bool other_count = wanted && *wanted != types.size() && !types.empty();
+        const std::string annotated = other_count && *wanted > 1
+                                          ? "a tuple of " + std::to_string(*wanted) + " elements"
+                                          : "`" + without_prefix(source_.text(source_.tree->returns_span)) + "`";
         fail(ErrorKind::Type, span,
-             "`" + source_.name + "` is annotated to return " + wanted + ", found " + describe(types));
+             "The function `" + source_.name + "` has its return type annotated as " + annotated +
+                 " but the code returns " + (other_count ? std::to_string(types.size()) + " values" : describe(types)) +
+                 ".");
     }
     results_ = types;
     returns_tuple_ = tuple;

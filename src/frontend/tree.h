@@ -73,7 +73,8 @@ struct FunctionTree {
     std::string name;
     Span span;
     std::vector<Parameter> parameters;
-    std::string returns;  // source text of the annotation, "" when there is none
+    std::string returns;  // source text of the annotation, of the prelude's functions only
+    Span returns_span;    // where it stands in those of Python
     std::string doc;
     std::vector<StmtPtr> body;
 };

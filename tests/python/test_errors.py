@@ -101,7 +101,7 @@ CASES = [
     (changed_type, wp.WarpCodegenTypeError, "wp.vec3(1.0)"),
     (vector_index, wp.WarpCodegenValueError, "3"),
     (too_many_indices, wp.WarpCodegenTypeError, "o[0, 1]"),
-    (returned_value, wp.WarpSyntaxError, "return o[0]"),
+    (returned_value, wp.WarpCodegenTypeError, "return o[0]"),
     (missing_annotation, wp.WarpCodegenTypeError, "o"),
 ]
 

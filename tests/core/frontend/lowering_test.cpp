@@ -220,7 +220,7 @@ TEST(Lowering, ASingleCallIsAKernelToo) {
 
 TEST(Refusals, UnknownNamesSuggestOthers) {
     const auto text = refused("def k(a: Array[float32, 1]):\n    a[0] = lenght(3.0)\n");
-    expect_in(text, "unknown name `lenght`");
+    expect_in(text, "Referencing undefined symbol: lenght");
     expect_in(text, "    a[0] = lenght(3.0)\n           ^^^^^^");
     expect_in(text, "did you mean `length`?");
 }
@@ -255,7 +255,7 @@ TEST(Refusals, OneSentenceEach) {
         {"    o[0] = y\n    y = 1\n", "before anything is assigned"},
         {"    if o is None:\n        pass\n", "`is` is not supported"},
         {"    x = [1, 2]\n", "kernels cannot contain"},
-        {"    return 1\n", "a kernel cannot return a value"},
+        {"    return 1\n", "Warp kernels cannot return values"},
         {"    break\n", "outside a loop"},
         {"    o[0.5] = 1\n", "an index needs an integer"},
         {"    o[0, 1] = 1\n", "1 dimension, found 2 indices"},

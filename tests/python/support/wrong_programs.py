@@ -14,6 +14,9 @@ class S:
     a: int
     v: wp.vec3
 
+    def double(self):
+        return 2 * self.a
+
 @wp.func
 def twice(x: float) -> float:
     return x * 2.0
@@ -26,6 +29,10 @@ def nothing(x: float):
 def by_reference(x: wp.ref[float]):
     x += 1.0
 
+class Thing:
+    pass
+
+some_object = Thing()
 some_list = [1, 2]
 some_dict = {}
 none = None
@@ -35,18 +42,18 @@ PARAMETERS = "x: wp.array(dtype=float), y: wp.array2d(dtype=float), n: int, v: w
 
 ROWS = [
     # names
-    ("unknown name", "x[0] = «nam»", "unknown name `nam`"),
-    ("unknown function", "x[0] = «sine»(1.0)", "unknown name `sine`"),
-    ("unknown builtin of wp", "x[0] = «wp.sine»(1.0)", "no attribute `sine`"),
+    ("unknown name", "x[0] = «nam»", "Referencing undefined symbol: nam"),
+    ("unknown function", "x[0] = «sine»(1.0)", "Referencing undefined symbol: sine"),
+    ("unknown builtin of wp", "x[0] = «wp.sine»(1.0)", "Could not find function wp.sine"),
     ("read before assignment", "x[0] = «later»\nlater = 1.0", "`later`"),
     ("list", "x[0] = float(«some_list»[0])", "some_list"),
     ("dict", "x[0] = «some_dict»[0]", "some_dict"),
     ("none captured", "x[0] = «none»", "`none` is None"),
     ("python function", "x[0] = «sorted»(x)", "sorted"),
-    ("member", "x[0] = «s.b»", "struct S has no member `b`"),
-    ("component", "x[0] = «v.w»", "vec3 has no attribute `w`"),
-    ("attribute of scalar", "x[0] = «n.x»", "int32 has no attribute `x`"),
-    ("attribute of array", "x[0] = «x.sum»", "no attribute `sum`"),
+    ("member", "x[0] = «s.b»", "`b` is not an attribute of struct S"),
+    ("component", "x[0] = «v.w»", "`w` is not an attribute of vec3"),
+    ("attribute of scalar", "x[0] = «n.x»", "`x` is not an attribute of int32"),
+    ("attribute of array", "x[0] = «x.sum»", "`sum` is not an attribute of array(dtype=float32)"),
     ("adjoint outside", "x[0] = «wp.adjoint[x]»", "wp.adjoint"),
     # types
     ("int plus float", "x[0] = «n + 1.0»", "`+` has no meaning for int32 and float32"),
@@ -134,9 +141,9 @@ ROWS = [
     ("float of nothing", "q = «float()»", "takes one number"),
     ("struct of too many", "q = «S(1, v, 2)»", "S(...) takes"),
     ("struct of other type", "q = S(«1.0», v)", "member `a` of S is int32, found float32"),
-    ("starred scalar", "q = wp.vec2(«*n»)", "`*` needs a vector"),
-    ("starred slice without end", "q = wp.vec2(*x[«1:»])", "needs its end"),
-    ("starred slice at run time", "q = wp.vec2(*x[:«n»])", "must be known"),
+    ("starred scalar", "q = wp.vec2(«*n»)", "Starred expressions are only supported for"),
+    ("starred slice without end", "q = wp.vec2(*x[«1:»])", "requires explicit upper bound"),
+    ("starred slice at run time", "q = wp.vec2(*x[:«n»])", "must be a compile-time constant"),
     ("atomic on scalar", "«wp.atomic_add(n, 0, 1)»", "atomic_add needs an array"),
     ("atomic without index", "«wp.atomic_add(x, 1.0)»", "1 index and a value"),
     ("atomic of other type", "wp.atomic_add(x, 0, «1»)", "needs that type, found int32"),
@@ -158,7 +165,7 @@ ROWS = [
     (
         "returned types differ",
         "q = r(n)\n---\n@wp.func\ndef r(n: int):\n    if n > 0:\n        return 1.0\n    «return 1»",
-        "returns int32 here and float32",
+        "returns a value of type `int32` here and a value of type `float32`",
     ),
     (
         "path without return",
@@ -168,10 +175,23 @@ ROWS = [
     (
         "other than annotated",
         "q = r(n)\n---\n@wp.func\ndef r(n: int) -> float:\n    «return n»",
-        "annotated to return float32",
+        "return type annotated as `float`",
     ),
     # statements
-    ("kernel returns", "«return 1»", "a kernel cannot return a value"),
+    ("function rebound", "f = wp.sin\n«f» = wp.cos\nq = f(x[0])", "rebinding function-valued local `f`"),
+    ("function becomes a number", "f = wp.sin\n«f» = 1.0", "to a non-function value"),
+    ("gradient rebound", "f = wp.grad(twice)\n«f» = 1.0", "Cannot reassign local 'f'"),
+    ("gradient augmented", "f = wp.grad(twice)\n«f» += 1.0", "Cannot reassign local 'f'"),
+    ("kernel returns None", "«return None»", "Warp kernels cannot return values"),
+    ("static array", "q = wp.static(«wp.zeros(3)»)", "a Warp array cannot be created inside Warp kernels"),
+    ("static None", "q = wp.static(«none»)", "None is returned"),
+    ("static object", "q = wp.static(«some_dict»)", "value of type a dict"),
+    ("static object of a class", "q = wp.static(«some_object»)", "value of type Thing"),
+    ("object as a value", "q = «some_object» + 1.0", "a Thing"),
+    ("attribute of an object", "q = «some_object.size»", "`size` is not an attribute of a Thing"),
+    ("static member", "q = «S.b»", "`b` is not an attribute of the type S"),
+    ("method that is Python's", "q = «s.double»()", "`double` is not an attribute of struct S"),
+    ("kernel returns", "«return 1»", "Warp kernels cannot return values"),
     ("two names for three", "«a, b» = (1, 2, 3)", "2 names for 3 values"),
     ("unpacking a number", "a, b = «n»", "several names need several values"),
     ("assignment to a result", "«twice(1.0)[0]» = 1.0", "cannot be indexed"),
@@ -196,6 +216,6 @@ ROWS = [
     ("nested function", "«def f(): pass»", "a nested function"),
     ("annotated assignment", "«q: float = 1.0»", "an annotated assignment"),
     ("static raises", "q = wp.static(«1 // 0»)", "ZeroDivisionError"),
-    ("static of list", "q = wp.static(«[1]»)", "wp.static gave a list"),
+    ("static of list", "q = wp.static(«[1]»)", "value of type a list"),
     ("static at run time", "q = wp.static(«n + 1»)", "NameError"),
 ]
