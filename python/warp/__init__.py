@@ -24,6 +24,7 @@ from warp.array_makers import (
     zeros_like,
 )
 from warp.arrays import array, array1d, array2d, array3d, array4d
+from warp.checkpoint import checkpoint
 from warp.config import DeterministicMode, LaunchArrayAccessMode
 from warp.devices import (
     ContextGuard,

@@ -66,7 +66,19 @@ void change(const Array& array, std::function<void()> step) {
 
 }  // namespace
 
+// The watches of a storage while they are taken aside.
+struct WatchesAside {
+    std::shared_ptr<runtime::Storage> storage;
+    std::vector<runtime::Storage::Watch> watches;
+};
+
 void export_arrays(nb::module_& m) {
+    m.def("bytes_held", &runtime::Storage::bytes_held, "Bytes that arrays hold now.");
+    m.def("peak_bytes", &runtime::Storage::peak_bytes, "The most that they have held since reset_peak_bytes().");
+    m.def("reset_peak_bytes", &runtime::Storage::reset_peak);
+    // NOLINTNEXTLINE(bugprone-unused-raii): registers the class
+    nb::class_<WatchesAside>(m, "WatchesAside", "Who watches an array's memory, taken aside.")
+        .def("put_back", [](WatchesAside& aside) { aside.storage->put_watches(std::exchange(aside.watches, {})); });
     nb::class_<Array>(m, "Array", nb::is_weak_referenceable(), "A strided view of a device's memory.")
         // An annotation: no memory.
         .def("__init__", [](Array* self) { new (self) Array(); })
@@ -103,6 +115,7 @@ void export_arrays(nb::module_& m) {
                 if (a.storage()) a.storage()->export_view("");
             },
             "For memory that is not ours: it may be written unseen from the beginning.")
+        .def("_take_watches", [](const Array& a) { return WatchesAside{a.storage(), a.storage()->take_watches()}; })
         .def("_export_view",
              [](const Array& a) {
                  if (a.storage()) a.storage()->export_view(UserPlace().str());

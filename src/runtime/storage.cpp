@@ -1,16 +1,40 @@
 #include "runtime/storage.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "runtime/device.h"
 
 namespace weft::runtime {
 
+namespace {
+
+std::atomic<int64_t> g_held{0};
+std::atomic<int64_t> g_peak{0};
+
+void count(int64_t bytes) {
+    const int64_t held = g_held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    int64_t peak = g_peak.load(std::memory_order_relaxed);
+    while (held > peak && !g_peak.compare_exchange_weak(peak, held, std::memory_order_relaxed)) {
+    }
+}
+
+}  // namespace
+
+int64_t Storage::bytes_held() { return g_held.load(std::memory_order_relaxed); }
+int64_t Storage::peak_bytes() { return g_peak.load(std::memory_order_relaxed); }
+void Storage::reset_peak() { g_peak.store(bytes_held(), std::memory_order_relaxed); }
+
 Storage::Storage(Device& device, void* data, int64_t bytes, std::shared_ptr<void> owner, bool owned)
-    : device_(device), data_(static_cast<std::byte*>(data)), bytes_(bytes), owner_(std::move(owner)), owned_(owned) {}
+    : device_(device), data_(static_cast<std::byte*>(data)), bytes_(bytes), owner_(std::move(owner)), owned_(owned) {
+    if (owned_) count(bytes_);
+}
 
 Storage::~Storage() {
-    if (owned_) device_.release(data_, bytes_);
+    if (!owned_) return;
+    device_.release(data_, bytes_);
+    count(-bytes_);
 }
 
 std::shared_ptr<Storage> Storage::allocate(Device& device, int64_t bytes, bool zeroed) {
@@ -30,6 +54,18 @@ void Storage::watch(const std::byte* begin, const std::byte* end, std::weak_ptr<
     }
     watches_.push_back({begin, end, std::move(watcher), tag});
     watched_.store(true, std::memory_order_release);
+}
+
+std::vector<Storage::Watch> Storage::take_watches() {
+    const std::lock_guard lock(mutex_);
+    watched_.store(false, std::memory_order_release);
+    return std::exchange(watches_, {});
+}
+
+void Storage::put_watches(std::vector<Watch> watches) {
+    const std::lock_guard lock(mutex_);
+    watches_.insert(watches_.end(), std::make_move_iterator(watches.begin()), std::make_move_iterator(watches.end()));
+    watched_.store(!watches_.empty(), std::memory_order_release);
 }
 
 void Storage::export_view(const std::string& place) {

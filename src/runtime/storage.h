@@ -34,6 +34,11 @@ class Storage {
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
 
+    // Bytes that all storages of their own hold now, and the most they have held since reset_peak().
+    static int64_t bytes_held();
+    static int64_t peak_bytes();
+    static void reset_peak();
+
     Device& device() const { return device_; }
     std::byte* data() const { return data_; }
     int64_t bytes() const { return bytes_; }
@@ -49,18 +54,24 @@ class Storage {
 
     // Tells `watcher` before bytes [begin, end) are overwritten for the first time from now on; forgotten when it dies.
     void watch(const std::byte* begin, const std::byte* end, std::weak_ptr<WriteWatcher> watcher, int tag);
+    // Takes the watches aside, for writes that will be undone before any value is wanted again; they are given back to
+    // put_watches().
+    struct Watch;
+    std::vector<Watch> take_watches();
+    void put_watches(std::vector<Watch> watches);
     // To be called before bytes [begin, end) are written.
     void before_write(const std::byte* begin, const std::byte* end) {
         if (watched_.load(std::memory_order_acquire)) tell_watchers(begin, end);
     }
 
-  private:
     struct Watch {
         const std::byte* begin;
         const std::byte* end;
         std::weak_ptr<WriteWatcher> watcher;
         int tag;
     };
+
+  private:
     Storage(Device& device, void* data, int64_t bytes, std::shared_ptr<void> owner, bool owned);
     void tell_watchers(const std::byte* begin, const std::byte* end);
 
