@@ -14,7 +14,7 @@ from warp.tape import Tape
 
 
 def reach(slots, repeats):
-    """How many steps can be reversed with so many states kept, the first one included, if none is repeated more often."""
+    """How many steps can be reversed with so many states kept, the first included, if none is repeated more often."""
     return math.comb(slots + repeats, slots)
 
 
@@ -62,8 +62,8 @@ class _Rollout:
         slots = (budget - one_step) // size - 1 if size else self.count
         if slots < 1:
             raise ValueError(
-                f"a budget of {budget} bytes is too small: the state has {size} bytes, of which two must be kept, and the "
-                f"tape of one step {one_step}: {2 * size + one_step} are needed"
+                f"a budget of {budget} bytes is too small: the state has {size} bytes, of which two must be kept, and "
+                f"the tape of one step {one_step}: {2 * size + one_step} are needed"
             )
         return min(slots, self.count)
 
@@ -146,7 +146,7 @@ class _Rollout:
             self._adjoint(begin, final)
 
     def _adjoint(self, i, final):
-        """The adjoint of one step, from the state in front of it: gradients of the state are those behind, then before."""
+        """The adjoint of one step, from the state in front of it; gradients of the state become those in front."""
         tape = self._record(i)
         if i == self.count - 1:
             self._compare(final)
@@ -158,8 +158,8 @@ class _Rollout:
                     continue
                 if numpy_view(a.grad).any():
                     raise WarpGradientError(
-                        f"step {i} of wp.checkpoint() reads what an earlier step has written to {a!r}: it belongs to the "
-                        "state"
+                        f"step {i} of wp.checkpoint() reads what an earlier step has written to {a!r}: it belongs to "
+                        "the state"
                     )
 
     def _compare(self, final):
@@ -178,7 +178,8 @@ class _Rollout:
                 if np.allclose(found, numpy_view(kept), rtol=1e-2, atol=1e-5 * float(np.abs(found).max(initial=0.0))):
                     continue
             raise WarpGradientError(
-                f"the steps of wp.checkpoint() give another {a!r} when they are repeated: they depend on more than the state"
+                f"the steps of wp.checkpoint() give another {a!r} when they are repeated: they depend on more than "
+                "the state"
             )
 
 
