@@ -1,6 +1,7 @@
 """Weft: the Warp kernel framework on a compiler of its own."""
 
 import atexit as _atexit
+import importlib as _importlib
 
 from warp import _core, builtin_functions, config, constants, types
 from warp import memory as _memory
@@ -208,6 +209,13 @@ launch = _core.launch
 _atexit.register(_core.end_compiles)
 
 __version__ = config.version
+
+
+def __getattr__(name):
+    """Submodules that few programs need are loaded when they are asked for."""
+    if name not in ("build_experimental",):
+        raise AttributeError(f"module 'warp' has no attribute '{name}'")
+    return _importlib.import_module(f"warp.{name}")
 
 
 def init():

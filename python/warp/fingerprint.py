@@ -60,6 +60,9 @@ def _describe(value, seen):
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return f"{type(value).__name__} {value!r}"
     if hasattr(value, "_weft_function_name_") and not isinstance(value, type):
+        if isinstance(value.overloads, list):  # declared only
+            seen[id(value)] = value
+            return f"external {value.key} {value.identity()}"
         parts = []
         for function in value.overloads.functions:
             if id(function) in seen:

@@ -83,6 +83,14 @@ class Definition:
     def source(self):
         return inspect.getsource(self.func)
 
+    def get_references(self):
+        """What the kernel captures, directly or through functions: constants and types by name, functions."""
+        functions = {}
+        fingerprint(self.func, functions)
+        values = {n: v for n, v in captured(self.func).items() if getattr(v, "_weft_type_", None) is not None}
+        found = {n: v for n, v in values.items() if isinstance(v, type)}
+        return {n: v for n, v in values.items() if n not in found}, found, list(functions.values())
+
 
 class Kernel(_core.Kernel):
     """A kernel: compiled when it is first launched."""

@@ -47,8 +47,12 @@ def digest(*parts):
     return made.hexdigest()
 
 
+def _joined(first, second):
+    return list(dict.fromkeys([*first, *second]))
+
+
 class ModuleBuildOptions:
-    """What a C++ compiler would be told beyond Warp's own: there is none here, so that only empty ones are accepted."""
+    """What a C++ compiler is told beyond Warp's own. None is part of Weft: they count for a module's hash only."""
 
     def __init__(
         self,
@@ -62,6 +66,25 @@ class ModuleBuildOptions:
         self.extra_cpu_include_dirs = list(extra_cpu_include_dirs or [])
         self.extra_cuda_preamble, self.extra_cpu_preamble = extra_cuda_preamble, extra_cpu_preamble
         self.extra_build_dependencies = list(extra_build_dependencies or [])
+
+    def merged(self, other):
+        """These options, and then the others."""
+        if not isinstance(other, ModuleBuildOptions):
+            raise TypeError(f"expected ModuleBuildOptions, found {type(other).__name__}")
+        made = {}
+        for name, value in vars(self).items():
+            added = getattr(other, name)
+            if isinstance(value, list):
+                made[name] = _joined(value, added)
+            else:
+                made[name] = value + ("\n" if value and added and not value.endswith("\n") else "") + added
+        return ModuleBuildOptions(**made)
+
+    def content(self):
+        """The content of the files that the code depends on."""
+        for path in self.extra_build_dependencies:
+            with open(path, "rb") as file:
+                yield file.read()
 
     def __repr__(self):
         return f"ModuleBuildOptions({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
@@ -147,7 +170,7 @@ class Module:
         for function in [*(k.func for k in self._live), *(f.func for f in self.functions.values())]:
             seen = {}
             fingerprint(function, seen)
-            found.update(f.module for f in seen.values() if f.module is not self)
+            found.update(f.module for f in seen.values() if f.module not in (None, self))
         return found
 
     @property
@@ -171,6 +194,8 @@ class Module:
         # None is a level of its own: what a device takes by default.
         parts = [f"{k}={options[k]!r}" for k in sorted(options)]
         parts += [f"{k}={getattr(config, k)!r}" for k in _GLOBAL]
+        if options["extra_build_options"] is not None:
+            parts += options["extra_build_options"].content()
         kernels = sorted(k._identity() for k in self._live)
         functions = sorted(f"{f.key} {fingerprint(f.func)}" for f in self.functions.values())
         return bytes.fromhex(digest(*parts, *dict.fromkeys(kernels), *functions))

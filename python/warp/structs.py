@@ -45,7 +45,7 @@ class struct_base(_core.Value):
     def _default(self, name, member):
         if _is_array(member):
             return None
-        if issubclass(member, struct_base):
+        if types.type_is_struct(member):
             value = member()
             self._store(name, value)
             return value
@@ -86,10 +86,10 @@ class struct_base(_core.Value):
 
     def _converted(self, name, member, value):
         """A value as the member keeps it."""
-        if issubclass(member, struct_base):
+        if types.type_is_struct(member):
             if value is None:
                 return member()
-            if not isinstance(value, struct_base) or value._weft_type_ != member._weft_type_:
+            if not types.is_struct(value) or value._weft_type_ != member._weft_type_:
                 raise TypeError(f"Struct field '{name}' expects {member.__name__}, got {type(value).__name__}")
             return value
         if issubclass(member, types.value_base):
@@ -149,9 +149,9 @@ class struct_base(_core.Value):
     def _refresh(self):
         """Vectors and structs among the members may have been changed in place."""
         for name, value in self._members.items():
-            if isinstance(value, struct_base):
+            if types.is_struct(value):
                 value._refresh()
-            if isinstance(value, _core.Value):
+            if isinstance(value, _core.Value) or types.is_struct(value):
                 self._store(name, value)
 
     def _weft_arrays(self):
@@ -212,7 +212,7 @@ class struct_base(_core.Value):
             names.append(name)
             if _is_array(member):
                 formats.append(f"{member._weft_type_.size}u1")
-            elif issubclass(member, struct_base):
+            elif types.type_is_struct(member):
                 formats.append(member.numpy_dtype())
             else:
                 formats.append((numpy_dtype_of(member).str, types.part_shape(member)))
@@ -243,7 +243,7 @@ class struct_base(_core.Value):
                     value._members[name] = _array_at(member, ptr + cls._weft_type_.offsets[index])
             else:
                 inner = ptr + cls._weft_type_.offsets[index]
-                if issubclass(member, _core.Value):
+                if issubclass(member, _core.Value) or types.type_is_struct(member):
                     value._members[name] = member.from_ptr(inner)
                 else:
                     scalar = _core.Value(member._weft_type_)

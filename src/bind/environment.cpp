@@ -371,6 +371,10 @@ Binding read_binding(nb::handle object) {
     if (PyLong_Check(p)) return read_int(p);
     if (PyFloat_Check(p)) return frontend::FloatNumber{PyFloat_AsDouble(p)};
     if (PyUnicode_Check(p)) return frontend::StringValue{text(object)};
+    if (const nb::object why = attribute_or_null(object, "_weft_unusable_");
+        why.is_valid() && PyUnicode_Check(why.ptr())) {
+        return Unusable{text(why)};
+    }
     if (const nb::object function = attribute_or_null(object, "_weft_function_");
         function.is_valid() && nb::isinstance<FunctionObject>(function)) {
         return std::shared_ptr<const frontend::OverloadSet>(nb::cast<FunctionObject&>(function).overloads);

@@ -1,7 +1,7 @@
 // The C++ objects that Python objects of the package stand for, and what bind's files ask of each other.
 // Attributes of the package's objects: `_weft_type_` (a _core.Type), `_weft_pattern_` (the text of a TypePattern, on
 // generic annotations such as `wp.array(dtype=Any)`), `_weft_function_` (a _core.Function), `_weft_builtin_` (a name),
-// `_weft_value_` (a _core.Type and a flat tuple of numbers).
+// `_weft_value_` (a _core.Type and a flat tuple of numbers), `_weft_unusable_` (what kernels cannot use: in words).
 #pragma once
 
 #include <nanobind/nanobind.h>

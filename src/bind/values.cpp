@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <cstring>
 #include <string>
 
 #include "base/error.h"
@@ -60,6 +61,20 @@ bool write_parts(PyObject* object, ir::Type type, std::byte* to) {
     return true;
 }
 
+// A structure of ctypes whose class stands for the type.
+bool write_buffer(PyObject* object, ir::Type type, std::byte* to) {
+    const nb::handle cls(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    const nb::object own = nb::getattr(cls, "_weft_type_", nb::none());
+    if (!PyObject_CheckBuffer(object) || !nb::isinstance<ir::Type>(own) || nb::cast<ir::Type>(own) != type)
+        return false;
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(object, &buffer, PyBUF_SIMPLE) != 0) throw nb::python_error();
+    const bool fits = buffer.len == static_cast<Py_ssize_t>(ir::size_of(type));
+    if (fits) std::memcpy(to, buffer.buf, static_cast<size_t>(buffer.len));
+    PyBuffer_Release(&buffer);
+    return fits;
+}
+
 }  // namespace
 
 bool write_value(PyObject* object, ir::Type type, std::byte* to) {
@@ -71,6 +86,7 @@ bool write_value(PyObject* object, ir::Type type, std::byte* to) {
         }
         if (value->type().kind() != type.kind()) return false;
     }
+    if (type.is(ir::TypeKind::Struct)) return write_buffer(object, type, to);
     return type.is_uniform() && write_parts(object, type, to);
 }
 
