@@ -5,6 +5,7 @@ import importlib as _importlib
 
 from warp import _core, builtin_functions, config, constants, types
 from warp import memory as _memory
+from warp import modules as _modules
 from warp import operators as _operators  # gives arrays their operators
 from warp.annotations import ARRAY_MAX_DIMS
 from warp.array_makers import (
@@ -209,6 +210,7 @@ launch = _core.launch
 _atexit.register(_core.end_compiles)
 
 __version__ = config.version
+_initialized = False
 
 
 def __getattr__(name):
@@ -220,6 +222,10 @@ def __getattr__(name):
 
 def init():
     """Nothing needs it: kept for programs that call it. Tracking of memory begins here, where config asks for it."""
+    global _initialized
+    if not _initialized:
+        _initialized = True
+        _modules.start()
     _memory.start_tracking()
 
 

@@ -172,9 +172,7 @@ class ExternalFunction(Function):
 
     def identity(self):
         """What makes a kernel that calls it what it is."""
-        return "; ".join(
-            f"{[str(t) for t in o.signature()]} {o._external_builtin_contract}" for o in self.overloads
-        )
+        return "; ".join(f"{[str(t) for t in o.signature()]} {o._external_builtin_contract}" for o in self.overloads)
 
 
 def add_builtin(key, input_types=None, value_type=None, *, native_name=None, doc=""):

@@ -260,7 +260,7 @@ def kernel(
         "enable_backward": enable_backward,
         "launch_bounds": launch_bounds,
         "cuda_max_registers": cuda_max_registers,
-        "enable_cuda_smem_spilling": enable_cuda_smem_spilling,
+        "enable_cuda_smem_spilling": enable_cuda_smem_spilling or None,
         "cluster_dim": cluster_dim,
         "grid_stride": grid_stride,
     }

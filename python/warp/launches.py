@@ -150,8 +150,11 @@ def launch_tiled(kernel, dim, inputs=(), outputs=(), *args, block_dim=None, devi
     dim = tuple(dim) if hasattr(dim, "__iter__") else (dim,)
     if len(dim) > 3:
         raise RuntimeError(f"launch_tiled() takes at most 3 dimensions, found {len(dim)}")
-    threads = _core.block_dim(block_dim)
-    return _core.launch(kernel, (*dim, threads), inputs, outputs, *args, device=device, block_dim=block_dim, **kwargs)
+    shape = (*dim, _core.block_dim(block_dim))
+    try:
+        return _core.launch(kernel, shape, inputs, outputs, *args, device=device, block_dim=block_dim, **kwargs)
+    finally:
+        del kernel  # what is raised keeps this frame alive, which must not keep a kernel that has been replaced
 
 
 # ---- around each launch ----

@@ -10,6 +10,7 @@ import weakref
 
 from warp import _core, config, loggers
 from warp.devices import get_device
+from warp.errors import WarpError
 from warp.fingerprint import fingerprint
 
 # option: default; None: taken from config when a kernel is compiled, "config": copied when the module is made
@@ -104,6 +105,14 @@ def check_options(options):
         raise ValueError(f"deterministic_max_records must not be negative, found {records}")
 
 
+class KernelHooks:
+    """The names of a kernel's entries."""
+
+    def __init__(self, kernel):
+        self.forward = kernel.get_mangled_name()
+        self.backward = f"{self.forward}_adjoint" if kernel.enable_backward else None
+
+
 # Every module, also those that get_module() does not know.
 _all = weakref.WeakSet()
 
@@ -114,6 +123,11 @@ class ModuleExec:
     def __init__(self, module, device, block_dim):
         self.module, self.device, self.block_dim = module, device, block_dim
         self.module_hash = module.get_module_hash(block_dim)
+        self._hooks = {}
+
+    def get_kernel_hooks(self, kernel):
+        """The entries of a kernel; equal kernels share them."""
+        return self._hooks.setdefault(kernel._identity(), KernelHooks(kernel))
 
 
 class Module:
@@ -240,14 +254,26 @@ class Module:
             return [_core.block_dim(wanted)]
         return sorted({n for _, n in self.execs}) or [1]
 
+    def _request(self, block_dims):
+        """Asks for the code of all kernels without waiting; what fails is raised again when it is waited for."""
+        for kernel in list(self._live):
+            try:
+                for size in () if kernel.is_generic else block_dims:
+                    kernel._load(wait=False, block_dim=size)
+            except WarpError:
+                continue
+
     def _load(self, device, block_dim):
         start = time.perf_counter()
         ready = [k for k in self._live if not k.is_generic]
         new = [k for k in ready if not k.is_loaded]
+        self._request((block_dim,))
         for kernel in ready:
-            kernel._load(wait=False, block_dim=block_dim)
-        for kernel in ready:
-            kernel._load(block_dim=block_dim)
+            try:
+                kernel._load(block_dim=block_dim)
+            except WarpError:
+                if self.kernels.get(kernel.key) is kernel:  # what has been replaced may be broken
+                    raise
         if new:
             milliseconds = (time.perf_counter() - start) * 1e3
             loggers.log_info(
@@ -279,6 +305,8 @@ _modules = {}
 
 
 def get_module(name):
+    """The module of this name, made where there is none; what has no name is the main program's."""
+    name = name or "__main__"
     module = _modules.get(name)
     if module is None:
         module = _modules[name] = Module(name)
@@ -287,7 +315,7 @@ def get_module(name):
 
 def name_of_module(function):
     """The name of the Python module that a function belongs to."""
-    return function.__module__ or "__main__"
+    return function.__module__
 
 
 def full_name(function):
@@ -331,6 +359,15 @@ def _has_content(module):
     return bool(module._live or module.kernels or module.functions or module.structs)
 
 
+def _forget_frames(call, *args, **kwargs):
+    """Calls; what it raises does not keep the frames beneath alive, and with them kernels that have been replaced."""
+    try:
+        return call(*args, **kwargs)
+    except WarpError as raised:
+        error = raised.with_traceback(None)
+    raise error
+
+
 def load_module(module=None, device=None, block_dim=None, recursive=False):
     """Compiles the kernels of a module (default: the caller's) before they are launched."""
     if module is None:
@@ -341,7 +378,7 @@ def load_module(module=None, device=None, block_dim=None, recursive=False):
     if not wanted and not recursive and not name.startswith("warp."):
         raise RuntimeError(f"Module '{name}' does not contain any Warp kernels, functions, or structs")
     for each in wanted:
-        each.load(device, block_dim)
+        _forget_frames(each.load, device, block_dim)
 
 
 def force_load(device=None, modules=None, block_dim=None, max_workers=None):
@@ -349,16 +386,10 @@ def force_load(device=None, modules=None, block_dim=None, max_workers=None):
     chosen = [_resolve(m) for m in (list(_modules.values()) if modules is None else modules)]
     failed = None
     for module in chosen:
-        sizes = module._block_dims(block_dim)
-        for kernel in list(module._live):
-            try:
-                for size in () if kernel.is_generic else sizes:
-                    kernel._load(wait=False, block_dim=size)
-            except Exception:  # raised again below, in order
-                pass
+        module._request(module._block_dims(block_dim))
     for module in chosen:
         try:
-            module.load(device, block_dim)
+            _forget_frames(module.load, device, block_dim)
         except Exception as error:
             failed = failed or error
     if failed is not None:
@@ -383,6 +414,13 @@ def compile_aot_module(*args, **kwargs):
 
 def load_aot_module(*args, **kwargs):
     raise NotImplementedError("modules compiled ahead of time cannot be loaded yet")
+
+
+def start():
+    """Before a program's first launch settings may have changed: hashes are taken anew."""
+    for module in _modules.values():
+        module.hashers.clear()
+        module.resolved_options.clear()
 
 
 def _settings_changed(_):
