@@ -3,6 +3,7 @@
 
 #include "builtins/pattern.h"
 #include "frontend/function_lowering.h"
+#include "frontend/messages.h"
 
 namespace weft::frontend {
 
@@ -40,7 +41,7 @@ ir::Value* FunctionLowering::convert(const Entity& entity, Type scalar, const Sp
 
 Entity FunctionLowering::construct(Type type, std::span<const Argument> arguments, const Expr& e) {
     for (const auto& a : arguments) {
-        if (!a.name.empty()) {
+        if (!a.name.empty() && !type.is(TypeKind::Struct)) {
             fail(ErrorKind::Argument, a.span,
                  user_name(type) + "(...) takes no argument by name, found `" + a.name + "`");
         }
@@ -198,23 +199,32 @@ ir::Value* FunctionLowering::construct_transform(Type type, std::span<const Argu
     return builder_.compose(type, parts);
 }
 
+// All members by position, or some by name: the others are zero.
 ir::Value* FunctionLowering::construct_struct(Type type, std::span<const Argument> arguments, const Expr& e) {
     if (arguments.empty()) return builder_.zero(type);
-    if (static_cast<int>(arguments.size()) != type.part_count()) {
+    const auto count = static_cast<size_t>(type.part_count());
+    if (arguments.size() > count || (arguments.back().name.empty() && arguments.size() != count)) {
         fail(ErrorKind::Argument, e.span,
-             type.name() + "(...) takes nothing or all " + std::to_string(type.part_count()) + " members, found " +
+             type.name() + "(...) takes nothing or all " + std::to_string(count) + " members, found " +
                  std::to_string(arguments.size()));
     }
-    std::vector<Value*> parts;
-    for (const auto& a : arguments) {
-        Value* v = materialize(a.entity, a.span);
-        const auto i = static_cast<int>(parts.size());
-        if (v->type != type.part(i)) {
+    std::vector<Value*> parts(count, nullptr);
+    for (size_t k = 0; k < arguments.size(); ++k) {
+        const Argument& a = arguments[k];
+        const int i = a.name.empty() ? static_cast<int>(k) : type.field_index(a.name);
+        if (i < 0) fail(ErrorKind::Argument, a.span, no_attribute(a.name, "struct " + type.name()));
+        Value*& part = parts[static_cast<size_t>(i)];
+        const std::string& name = type.fields()[static_cast<size_t>(i)].name;
+        if (part) fail(ErrorKind::Argument, a.span, type.name() + "(...) gets member `" + name + "` twice");
+        part = materialize(a.entity, a.span);
+        if (part->type != type.part(i)) {
             fail(ErrorKind::Type, a.span,
-                 "member `" + type.fields()[parts.size()].name + "` of " + type.name() + " is " +
-                     user_name(type.part(i)) + ", found " + user_name(v->type));
+                 "member `" + name + "` of " + type.name() + " is " + user_name(type.part(i)) + ", found " +
+                     user_name(part->type));
         }
-        parts.push_back(v);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (!parts[i]) parts[i] = builder_.zero(type.part(static_cast<int>(i)));
     }
     return builder_.compose(type, parts);
 }

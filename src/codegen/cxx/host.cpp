@@ -144,7 +144,7 @@ class HostBackend final : public Backend {
         // Wrapping integers, no contraction, no folding of library functions: the same bits as every other backend.
         std::vector<std::string> command = {compiler,
                                             "-std=c++17",
-                                            "-O1",
+                                            options.optimize == 0 ? "-O0" : "-O1",
                                             "-fPIC",
                                             "-shared",
                                             "-w",

@@ -178,6 +178,10 @@ ROWS = [
         "return type annotated as `float`",
     ),
     # statements
+    ("struct member by a wrong name", "q = S(a=1, w=«v»)", "`w` is not an attribute of struct S"),
+    ("struct member twice", "q = S(1, a=«2»)", "gets member `a` twice"),
+    ("struct member of another type", "q = S(a=«1.0»)", "member `a` of S is int32, found float32"),
+    ("struct with too few members", "q = «S(1)»", "takes nothing or all 2 members, found 1"),
     ("function rebound", "f = wp.sin\n«f» = wp.cos\nq = f(x[0])", "rebinding function-valued local `f`"),
     ("function becomes a number", "f = wp.sin\n«f» = 1.0", "to a non-function value"),
     ("gradient rebound", "f = wp.grad(twice)\n«f» = 1.0", "Cannot reassign local 'f'"),
