@@ -24,6 +24,10 @@ def family_pattern(family, dtype, ndim):
     return f"{FAMILIES[family][1]}[{dtypes.pattern_of(dtype)}, {ndim}]"
 
 
+# family of arrays -> its class
+CLASSES = {}
+
+
 class ArrayAnnotation:
     """What `wp.array[dtype]` and its relatives give."""
 
@@ -93,6 +97,18 @@ def subscripted(family, item, ndim=None):
     if not 1 <= dimensions <= ARRAY_MAX_DIMS:
         raise ValueError(f"ndim must be between 1 and {ARRAY_MAX_DIMS}, found {dimensions}")
     return ArrayAnnotation(family, item[0], dimensions)
+
+
+def check_annotations(function):
+    """Refuses annotations that are arrays with memory, or made by a subclass: types are meant."""
+    for name, value in getattr(function, "__annotations__", {}).items():
+        family = getattr(value, "_weft_array_family_", None)
+        if family is None or isinstance(value, (type, ArrayAnnotation)):
+            continue
+        if family == "fixedarray" and type(value).__name__ != family:
+            raise TypeError(f"'{name}' has a fixedarray subclass instance as an annotation: use wp.fixedarray itself")
+        if getattr(value, "_has_memory", False):
+            raise TypeError(f"'{name}' has an array with memory as its annotation: write its type, as wp.array[dtype]")
 
 
 def is_annotation(value):

@@ -229,11 +229,24 @@ def from_ptr(ptr, length, dtype=None, shape=None, device=None):
     return array(ptr=ptr, dtype=dtype or types.float32, shape=length if shape is None else shape, device=device)
 
 
+class _Capsule:
+    """What another library exported, of host memory, as an object that exports it."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **kwargs):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
 def from_dlpack(source, dtype=None):
     """An array that shares the memory of another library's."""
     import numpy as np
 
-    data = np.from_dlpack(source)
+    data = np.from_dlpack(source if hasattr(source, "__dlpack__") else _Capsule(source))
     pointer, _ = data.__array_interface__["data"]  # the exporter allowed sharing; writing is the user's decision
     dtype = types.dtype_from_numpy(data.dtype) if dtype is None else types.canonical(dtype)
     part = types.part_shape(dtype)

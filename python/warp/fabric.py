@@ -7,7 +7,7 @@ buckets (src/builtins/array_kinds.h).
 import typing
 
 from warp import _core, types
-from warp.annotations import ARRAY_MAX_DIMS, FAMILIES, family_pattern, family_type, subscripted
+from warp.annotations import ARRAY_MAX_DIMS, CLASSES, FAMILIES, family_pattern, family_type, subscripted
 from warp.array_data import numpy_dtype_of, numpy_view
 from warp.arrays import array
 from warp.devices import get_device
@@ -34,6 +34,8 @@ _SCALARS = {
 
 def _dtype_of(info):
     """The dtype of an attribute's type: (True, scalar, how many, depth of arrays, role)."""
+    if len(info) != 5:
+        raise ValueError(f"the type of a Fabric attribute must contain five elements, got {len(info)}: {info}")
     _, code, count, _, role = info
     scalar = types.SCALAR_CLASSES.get(_SCALARS.get(code))
     if scalar is None:
@@ -45,7 +47,7 @@ def _dtype_of(info):
     if role in ("matrix", "transform", "frame"):
         side = {4: 2, 9: 3, 16: 4, 25: 5}.get(count)
         if side is None:
-            raise ValueError(f"a matrix of {count} numbers is not square")
+            raise ValueError(f"a {role} of a Fabric attribute must have a square element count, got {count}")
         return types.matrix((side, side), scalar)
     return types.vector(count, scalar)
 
@@ -54,6 +56,9 @@ class _Fabric(indexed_array_base):
     """What both kinds share."""
 
     is_contiguous = False
+
+    def __del__(self):
+        pass
 
     @property
     def _weft_type_(self):
@@ -279,3 +284,6 @@ def fabricarrayarray(**kwargs):
 
 def indexedfabricarrayarray(**kwargs):
     return indexedfabricarray(**{"ndim": 2, **kwargs})
+
+
+CLASSES["fabricarray"], CLASSES["indexedfabricarray"] = fabricarray, indexedfabricarray

@@ -45,6 +45,8 @@ def _attributes(text):
         tree = ast.parse(text)
     except SyntaxError:
         return found
+    for node in tree.body:
+        getattr(node, "decorator_list", []).clear()  # what makes it a kernel is no part of its code
     for node in ast.walk(tree):
         path = []
         while isinstance(node, ast.Attribute):

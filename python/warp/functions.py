@@ -7,6 +7,7 @@ import sys
 import typing
 
 from warp import _core, dtypes, modules
+from warp.annotations import check_annotations
 from warp.errors import WarpCodegenTypeError, WarpSyntaxError
 from warp.fingerprint import fingerprint
 from warp.source import locate, read_lines, uses_static
@@ -67,6 +68,7 @@ class Function:
     _weft_function_name_ = True
 
     def __init__(self, function, overloads, native=None, name=None, module=None, inline=None):
+        check_annotations(function)
         functools.update_wrapper(self, function)
         self.func = function
         self.key = name or modules.full_name(function)
@@ -199,6 +201,8 @@ def _accepts(annotation, value):
     annotation = dtypes.canonical(annotation)
     if annotation is inspect.Parameter.empty:
         return True
+    if annotation is typing.Any:  # it runs as Python, on whatever Python has
+        return "generic"
     if getattr(annotation, "_weft_pattern_", None) == "Callable":
         return isinstance(value, Function) or hasattr(value, "_weft_builtin_")
     kind = getattr(annotation, "_weft_type_", None)

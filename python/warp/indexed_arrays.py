@@ -7,9 +7,10 @@ import math
 import typing
 
 from warp import _core, types
-from warp.annotations import FAMILIES, family_pattern, family_type, subscripted
+from warp.annotations import CLASSES, FAMILIES, family_pattern, family_type, subscripted
 from warp.array_data import numpy_view
 from warp.arrays import HOOKS, array, converted_element, gradient_of
+from warp.devices import get_device
 from warp.errors import WarpGradientError
 
 
@@ -64,6 +65,9 @@ class indexed_array_base:
         return self.contiguous().flatten()
 
     def to(self, device, requires_grad=None):
+        """On its own device the array itself, on another a copy of what it selects."""
+        if get_device(device) is self.device:
+            return self
         return HOOKS["clone"](self, device=device, requires_grad=requires_grad)
 
     def zero_(self):
@@ -318,4 +322,5 @@ class fixedarray(array):
         return family_type("array", self.dtype, self._annotated_ndim)
 
 
+CLASSES["indexedarray"] = indexedarray
 FAMILIES["indexedarray"] = (lambda dtype, ndim: _core.Type.array_of_kind("indexedarray", dtype, ndim), "IndexedArray")

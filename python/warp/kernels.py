@@ -12,6 +12,7 @@ import time
 import weakref
 
 from warp import _core, config, dtypes, modules
+from warp.annotations import ArrayAnnotation, check_annotations
 from warp.fingerprint import captured, fingerprint
 from warp.functions import OverloadSet, _type_key
 from warp.source import locate, read_lines, uses_static
@@ -98,6 +99,7 @@ class Kernel(_core.Kernel):
     _weft_kernel_ = True
 
     def __init__(self, func, key=None, module=None, options=None, code_transformers=None, source=None):
+        check_annotations(func)
         key = key or modules.kernel_key(func)
         if not key.isidentifier():
             raise ValueError(f"a kernel's name must be a valid C++ identifier, found {key!r}")
@@ -164,6 +166,14 @@ class Kernel(_core.Kernel):
     def overloads(self):
         """The instances of a generic kernel so far, by their types."""
         return {", ".join(map(str, types)): types for types in self._instances()} if self.is_generic else {}
+
+    def infer_argument_types(self, args, template_types=None, arg_names=None):
+        """The types that these arguments give a generic kernel, as annotations."""
+        return [_annotation_of(a) if t is None else t for (_, t, _), a in zip(self._signature(), args, strict=True)]
+
+    def add_overload(self, arg_types):
+        """As `wp.overload()`."""
+        return overload(self, arg_types)
 
     @property
     def enable_backward(self):
@@ -355,8 +365,18 @@ def _overloaded(function, scope):
     return found[0]
 
 
+def _annotation_of(argument):
+    """The annotation that stands for an argument's type."""
+    family = getattr(argument, "_weft_array_family_", None)
+    if family is not None:
+        return ArrayAnnotation(family, argument.dtype, argument.ndim)
+    return dtypes.class_of(_core.type_of_argument(argument))
+
+
 def _concrete(kernel, annotation):
     """The core's type of an annotation, or of an argument."""
+    if getattr(annotation, "_weft_array_family_", None) == "fixedarray":
+        raise TypeError(f"kernel '{kernel.key}': a fixedarray lives in kernels only: no kernel takes one")
     if isinstance(annotation, _core.Type):
         return annotation
     kind = _type_key(dtypes.canonical(annotation))

@@ -55,6 +55,8 @@ class Launch:
                 f"Error launching kernel '{self.kernel.key}', argument '{self._names[index]}' expects "
                 f"{types.class_of(type).__name__} but got a single value of type {value.__class__.__name__}"
             )
+        if not adjoint:
+            _core.check_argument(self.kernel, index, value, self.device)
         (self._gradients if adjoint else self._arguments)[index] = value
 
     def set_param_by_name(self, name, value, adjoint=False):
@@ -104,6 +106,8 @@ def zero_of(type):
 def _record(kernel, dim, arguments, device, gradients, adjoint, block_dim):
     made = Launch(kernel, device, params=arguments, bounds=dim, adjoint=adjoint)
     made.block_dim = block_dim
+    for index, argument in enumerate(arguments):
+        _core.check_argument(kernel, index, argument, made.device)
     for index, gradient in enumerate(gradients):
         made._gradients[index] = gradient
     return made

@@ -173,7 +173,10 @@ class matrix_base(value_base):
 
     def __rmul__(self, other):
         if isinstance(other, vector_base):
-            return self.__rmatmul__(other)
+            product = self.__rmatmul__(other)
+            if product is NotImplemented:
+                raise no_function("mul", other, self)
+            return product
         return super().__rmul__(other)
 
     def __str__(self):

@@ -9,7 +9,7 @@ import time
 import weakref
 
 from warp import _core, config, loggers
-from warp.devices import get_device
+from warp.devices import get_cpu_kernel_cache_key, get_device
 from warp.errors import WarpError
 from warp.fingerprint import fingerprint
 
@@ -226,6 +226,11 @@ class Module:
         """A name for files: the module's own and the beginning of its hash."""
         base = "wp_" + self.name.replace(".", "_")
         return base if self.options["strip_hash"] else f"{base}_{self.get_module_hash().hex()[:7]}"
+
+    def _get_compile_output_name(self, device, **kwargs):
+        """The name of a file with the module's code for a device: whose code, and which machines run it."""
+        key = get_cpu_kernel_cache_key(cpu_compiler_flags=self.options["cpu_compiler_flags"])
+        return f"{self.get_module_identifier()}.cpu{key.rsplit('-', 1)[1]}.o"
 
     # ---- loading ----
 

@@ -91,7 +91,7 @@ class scalar_base(metaclass=_ScalarType):
             return value
 
     def __repr__(self):
-        return f"{type(self).__name__}({self})"
+        return f"{type(self).__name__}({self!s})"
 
     def __str__(self):
         value = number(self.value)

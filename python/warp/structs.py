@@ -4,7 +4,7 @@ import ctypes
 import inspect
 
 from warp import _core, dtypes, modules, types
-from warp.annotations import is_annotation
+from warp.annotations import CLASSES, check_annotations, is_annotation
 from warp.array_data import numpy_dtype_of
 from warp.arrays import array, gradient_of
 from warp.devices import get_device
@@ -12,6 +12,13 @@ from warp.errors import WarpCodegenAttributeError
 from warp.kernels import Argument
 from warp.loggers import log_warning
 from warp.values import scalar_class_of
+
+_KINDS = {
+    "array": "array",
+    "indexedarray": "indexed array",
+    "fabricarray": "Fabric array",
+    "indexedfabricarray": "indexed Fabric array",
+}
 
 
 def _is_array(member):
@@ -72,8 +79,7 @@ class struct_base(_core.Value):
             return
         family = member._weft_array_family_
         if getattr(value, "_weft_array_family_", None) != family or isinstance(value, type) or is_annotation(value):
-            kind = "a Warp array" if family == "array" else f"a Warp {family.replace('array', ' array')}"
-            raise TypeError(f"Struct field '{name}' expects {kind}, got {type(value).__name__}")
+            raise TypeError(f"Struct field '{name}' expects a Warp {_KINDS[family]}, got {type(value).__name__}")
         if value._element != types.type_of(member.dtype):
             raise TypeError(
                 f"Struct field '{name}' expects dtype {types.type_repr(member.dtype)}, "
@@ -158,7 +164,7 @@ class struct_base(_core.Value):
         for value in self._members.values():
             if isinstance(value, _core.Array):
                 yield value
-            elif hasattr(value, "_weft_arrays"):
+            elif hasattr(value, "_weft_arrays") and not is_annotation(value):
                 yield from value._weft_arrays()
 
     def _gradient(self, of=gradient_of):
@@ -183,8 +189,12 @@ class struct_base(_core.Value):
     def to(self, device):
         """The same struct with its arrays on a device."""
         result = type(self)()
+        result._set_bytes(self._bytes())
         for name, value in self._members.items():
-            setattr(result, name, value.to(device) if hasattr(value, "to") else value)
+            if is_annotation(value):
+                result._members[name] = value
+            else:
+                setattr(result, name, value.to(device) if hasattr(value, "to") else value)
         return result
 
     def __copy__(self):
@@ -241,6 +251,8 @@ class struct_base(_core.Value):
             if _is_array(member):
                 if member._weft_array_family_ == "array":
                     value._members[name] = _array_at(member, ptr + cls._weft_type_.offsets[index])
+                else:  # what it is made of lies elsewhere: its type is known, and its descriptor kept
+                    value._members[name] = CLASSES[member._weft_array_family_](dtype=member.dtype, ndim=member.ndim)
             else:
                 inner = ptr + cls._weft_type_.offsets[index]
                 if issubclass(member, _core.Value) or types.type_is_struct(member):
@@ -317,6 +329,7 @@ def struct(cls=None, *, name=None):
         return lambda c: struct(c, name=name)
     if issubclass(cls, struct_base):
         raise RuntimeError("Warp structs must be defined as base classes")
+    check_annotations(cls)
     annotations = {}
     for base in reversed(cls.__mro__):
         annotations.update(inspect.get_annotations(base, eval_str=True))

@@ -197,7 +197,8 @@ def type_is_struct(t):
 
 
 def type_is_array(t):
-    return isinstance(t, type) and getattr(t, "_weft_array_family_", None) is not None
+    """Whether it is one of the classes of arrays; their subclasses are none."""
+    return isinstance(t, type) and isinstance(vars(t).get("_weft_array_family_"), str)
 
 
 def type_is_tile(t):
@@ -245,7 +246,8 @@ def is_struct(x):
 
 
 def is_array(x):
-    return type_is_array(type(x))
+    """Whether it is an array of any kind, or the annotation of one."""
+    return not isinstance(x, type) and isinstance(getattr(x, "_weft_array_family_", None), str)
 
 
 def is_tile(t):

@@ -125,8 +125,6 @@ class value_base(_core.Value):
         """Writes a sequence (or one number) to these places."""
         if hasattr(values, "__len__") and not isinstance(values, str):
             values = tuple(values._numbers() if isinstance(values, value_base) else values)
-            if len(values) != len(places):
-                raise ValueError(f"Can only assign sequence of same size: {len(places)} places, {len(values)} values")
         else:
             values = (values,) * len(places)
         for value in values:
@@ -135,6 +133,8 @@ class value_base(_core.Value):
                     "Expected to assign a slice from a sequence of "
                     f"`{self._wp_scalar_type_.__name__}` values but got `{type(value).__name__}` instead"
                 )
+        if len(values) != len(places):
+            raise ValueError(f"Can only assign sequence of same size: {len(places)} places, {len(values)} values")
         for place, value in zip(places, values, strict=True):
             self._put(place, value)
 
@@ -160,6 +160,8 @@ class value_base(_core.Value):
         cls = scalar_class_of(other)
         if cls is None:
             if isinstance(other, value_base):
+                if not reverse and len(other._shape_) > len(self._shape_):
+                    return NotImplemented  # a matrix knows its products
                 raise no_function(name, *((other, self) if reverse else (self, other)))
             return NotImplemented
         if cls is not self._wp_scalar_type_:

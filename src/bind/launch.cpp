@@ -171,6 +171,10 @@ KernelInstance& generic_instance(runtime::Kernel& kernel, const Arguments& argum
             continue;
         }
         const ir::Type type = type_of_argument(arguments[i]);
+        if (is_fixed_array(arguments[i])) {
+            throw UserError(ErrorKind::Launch, "Error launching kernel '" + kernel.name() + "', argument '" +
+                                                   parameter.name + "': a fixedarray lives in kernels only");
+        }
         if (!type || !builtins::match(parameter.type, type, matches)) {
             throw UserError(ErrorKind::Launch, "Error launching kernel '" + kernel.name() + "': argument '" +
                                                    parameter.name + "' expects " + parameter.type.str() +
@@ -242,7 +246,7 @@ void add_members(nb::handle argument, size_t index, const runtime::Parameter& pa
         const runtime::Array* array = as_array(member.ptr());
         if (array == nullptr || array->storage() == nullptr) continue;
         int64_t offset = -1;
-        std::array<std::byte, 8 * (1 + 2 * runtime::Array::kMaxDims)> bytes;
+        std::array<std::byte, size_t{8} * (1 + 2 * runtime::Array::kMaxDims)> bytes;
         array->write_descriptor(bytes.data());
         for (size_t k = next; k < places.size() && offset < 0; ++k) {
             const auto [place, ndim] = places[k];
@@ -406,6 +410,15 @@ runtime::Device& device_of(PyObject* device) {
         return nb::cast<runtime::Device&>(resolved);
     }
     return nb::cast<runtime::Device&>(nb::handle(device));
+}
+
+// Refuses what a launch would refuse as this argument; of a parameter that is generic, nothing.
+void check_argument(nb::handle kernel, size_t index, nb::handle argument, nb::handle device) {
+    runtime::Kernel& made = kernel_of(kernel);
+    const frontend::ParameterInfo& parameter = signature_of(made).at(index);
+    if (!parameter.type.is_exact()) return;
+    ArgumentBlock block(made.name(), ir::size_of(parameter.type.exact));
+    block.pack(argument.ptr(), {parameter.name, parameter.type.exact, 0, {}}, device_of(device.ptr()));
 }
 
 // ---- the C function ----
@@ -579,6 +592,8 @@ void export_launch(nb::module_& m) {
     m.def("user_place", [] { return UserPlace().str(); }, "The innermost line of the program outside the package.");
     m.def("call_kernel", &call_kernel, nb::arg("kernel"), nb::arg("values"), nb::arg("results"),
           "Runs a kernel of make_map_kernel() on plain values; returns a Value for each result.");
+    m.def("check_argument", &check_argument, nb::arg("kernel"), nb::arg("index"), nb::arg("argument"),
+          nb::arg("device"), "Refuses what a launch would refuse.");
     m.def("set_cpu_blocks", [](bool enabled) { g_blocks = enabled; });
     m.def(
         "block_dim", [](nb::handle wanted) { return block_dim_of(wanted.ptr()); }, nb::arg("wanted").none(),

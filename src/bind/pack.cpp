@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bind/instances.h"
 #include "bind/values.h"
+#include "builtins/array_kinds.h"
 #include "builtins/pattern.h"
 #include "ir/layout.h"
 #include "runtime/device.h"
@@ -27,7 +28,8 @@ std::string class_of(ir::Type type) {
 }
 
 std::string described(ir::Type type) {
-    return "array(ndim=" + std::to_string(type.ndim()) + ", dtype=" + class_of(type.target()) + ")";
+    return builtins::array_word(builtins::array_kind(type)) + "(ndim=" + std::to_string(builtins::array_ndim(type)) +
+           ", dtype=" + class_of(builtins::array_element(type)) + ")";
 }
 
 // A number for a vector or the like.
@@ -45,6 +47,11 @@ Hooks& hooks() {
 const char* class_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
 
 Array* as_array(PyObject* object) { return instance<Array>(object); }
+
+bool is_fixed_array(PyObject* object) {
+    const nb::object family = nb::getattr(nb::handle(object), "_weft_array_family_", nb::none());
+    return PyUnicode_Check(family.ptr()) != 0 && PyUnicode_CompareWithASCIIString(family.ptr(), "fixedarray") == 0;
+}
 
 ir::Type type_of_argument(PyObject* argument) {
     if (PyBool_Check(argument)) return ir::boolean();
@@ -74,7 +81,9 @@ void ArgumentBlock::refuse(PyObject* argument, const Parameter& parameter, const
     const ir::Type type = parameter.type;
     std::string message = "Error launching kernel '" + kernel_ + "', argument '" + parameter.name + "' expects ";
     const Array* array = instance<Array>(argument);
-    if (type.is(ir::TypeKind::Array) && array != nullptr && array->element()) {
+    if (is_fixed_array(argument)) {
+        message += described(type) + ": a fixedarray lives in kernels only";
+    } else if (type.is(ir::TypeKind::Array) && array != nullptr && array->element()) {
         if (array->element() != type.target()) {
             message += "an array with dtype=" + class_of(type.target()) +
                        " but passed array has dtype=" + class_of(array->element());
@@ -84,7 +93,7 @@ void ArgumentBlock::refuse(PyObject* argument, const Parameter& parameter, const
         } else {
             message += described(type);
         }
-    } else if (type.is(ir::TypeKind::Array)) {
+    } else if (builtins::is_array_like(type)) {
         message += "an array of type " + described(type) + ", but passed value has type " + class_name(argument);
     } else if (type.is(ir::TypeKind::Struct)) {
         message += type.name() + " but got " + (argument == Py_None ? "None" : class_name(argument));

@@ -90,6 +90,9 @@ class ArgumentBlock {
 
 // The type that an argument has for a generic kernel; Void when it has none.
 ir::Type type_of_argument(PyObject* argument);
+
+// Whether it is a wp.fixedarray: an annotation, never an argument.
+bool is_fixed_array(PyObject* object);
 const char* class_name(PyObject* object);
 // The Array behind a Python object, or null.
 runtime::Array* as_array(PyObject* object);

@@ -182,6 +182,9 @@ void FunctionLowering::bind(const std::string& name, Entity entity, const Span& 
     literal_names_.erase(name);
     if (const Type type = entity.type()) {
         const auto [it, fresh] = name_types_.emplace(name, type);
+        // Slices of an array may differ in dimensions where no other path meets.
+        const bool both_arrays = !fresh && it->second.is(ir::TypeKind::Array) && type.is(ir::TypeKind::Array);
+        if (both_arrays && builder_.region() == &function_.body) it->second = type;
         if (!fresh && it->second != type) {
             fail(ErrorKind::Type, span,
                  "`" + name + "` is " + user_name(it->second) + " and cannot become " + user_name(type) +
