@@ -108,8 +108,9 @@ ir::Value* FunctionLowering::matrix_of_vectors(const Expr& e, std::span<const Ar
         const Type type = v.entity.type();
         if (!type.is(TypeKind::Vec) || type != first) {
             fail(ErrorKind::Type, v.span,
-                 "a matrix is made of vectors of one type, found " + v.entity.describe() + " with " +
-                     vectors[0].entity.describe());
+                 type.is(TypeKind::Vec) ? "a matrix is made of vectors of one type, found " + v.entity.describe() +
+                                              " with " + vectors[0].entity.describe()
+                                        : "a matrix is made of vectors, found " + v.entity.describe());
         }
     }
     const auto count = static_cast<int>(vectors.size());

@@ -156,6 +156,10 @@ void FunctionLowering::assign(const Expr& target, Entity value, const Span& span
 }
 
 void FunctionLowering::assign_tuple(const Expr& target, const Entity& value, const Span& span) {
+    for (const auto& one : target.children) {
+        if (one->kind == ExprKind::Starred)
+            fail(ErrorKind::Syntax, one->span, "kernels cannot contain a starred target: each value needs a name");
+    }
     std::vector<Entity> parts;
     if (const auto* tuple = value.as<TupleEntity>()) {
         parts = tuple->parts;

@@ -423,9 +423,8 @@ class Maker:
         self.line(f"for {name} in range(4):")
         self.block(depth)
         self.depth += 1
-        self.line(
-            f"i1 += wp.static(WEIGHTS[{name}] * 2 + {name})", f"i1 = int32(int(i1) + (3, -1, 4, 1)[{name}] * 2 + {name})"
-        )
+        added = f"(3, -1, 4, 1)[{name}] * 2 + {name}"
+        self.line(f"i1 += wp.static(WEIGHTS[{name}] * 2 + {name})", f"i1 = int32(int(i1) + {added})")
         self.depth -= 1
 
     def loop(self, depth):

@@ -149,6 +149,7 @@ def check(seeds, backends=("llvm", "cxx")):
             wp.config.cpu_backend = before
         same = np.ones(len(seeds), bool)
         for found, expected in zip(outputs, wanted, strict=True):
-            same &= np.array([np.array_equal(f, e, equal_nan=True) for f, e in zip(found.numpy(), expected, strict=True)])
+            pairs = zip(found.numpy(), expected, strict=True)
+            same &= np.array([np.array_equal(f, e, equal_nan=True) for f, e in pairs])
         differ += [(seed, backend, python[k]) for k, seed in enumerate(seeds) if not same[k]]
     return differ
