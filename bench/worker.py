@@ -9,10 +9,12 @@ import numpy as np
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what the implementation prints is no answer
 
+import gradient_rows  # noqa: E402
 import rows  # noqa: E402
 
 import warp as wp  # noqa: E402
 
+ROWS = {row.__name__: row for row in (*rows.ROWS, *gradient_rows.ROWS)}
 run = result = None
 for line in sys.stdin:
     command, *words = line.split()
@@ -21,9 +23,9 @@ for line in sys.stdin:
         wp.init()
         print("ok", file=answers, flush=True)
     elif command == "list":
-        print(*[row.__name__ for row in rows.ROWS], file=answers, flush=True)
+        print(*ROWS, file=answers, flush=True)
     elif command == "row":
-        run, result = getattr(rows, words[0])()
+        run, result = ROWS[words[0]]()
         run()
         np.save(words[1], result())
         print("ok", file=answers, flush=True)

@@ -55,7 +55,7 @@ void ReverseFunction::op(const Op& op, Adjoints& adjoints) {
     if (op.results.empty() || !is_active(op.result()->type)) return;
     Value* g = adjoints.get(op.result());
     if (!g) return;
-    const RuleContext context{b_, adjoints, [this](const Value* v) { return primal(v); }, selects_};
+    const RuleContext context{b_, adjoints, [this](const Value* v) { return primal(v); }, selects_, true};
     if (apply_rule(context, op, g)) return;
     throw UserError(ErrorKind::Gradient,
                     "no derivative for '" + (op.text.empty() ? std::string(mnemonic(op.code)) : op.text) + "'",

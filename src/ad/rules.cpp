@@ -75,6 +75,29 @@ void math(const RuleContext& c, const Op& op, Value* g) {
     }
 }
 
+Value* sum_of_elements(Builder& b, Value* v) {
+    if (v->type.is_scalar()) return v;
+    Value* sum = b.extract(v, 0);
+    for (int i = 1; i < v->type.part_count(); ++i) sum = b.add(sum, b.extract(v, i));
+    return sum;
+}
+
+// x / y: g / y and -x g / y^2, by one division: the reciprocal of y. A vector over a number takes that number's.
+void quotient(const RuleContext& c, const Op& op, Value* g) {
+    Builder& b = c.builder;
+    const Value* x = op.operands[0];
+    const Value* y = op.operands[1];
+    // Only where the number's adjoint is gathered in the same region as the quotient's.
+    const bool splat = c.reverse && y->op && y->op->code == Opcode::Splat && y->op->parent == op.parent;
+    const Value* divisor = splat ? y->op->operands[0] : y;
+    Value* reciprocal = b.div(b.fill(divisor->type, 1.0), c.primal(divisor));
+    Value* scaled = unless_zero(b, g, b.mul(g, splat ? b.splat(g->type, reciprocal) : reciprocal));
+    c.adjoints.add(x, scaled);
+    Value* product = b.mul(scaled, c.primal(x));
+    if (splat) product = sum_of_elements(b, product);
+    c.adjoints.add(divisor, unless_zero(b, product, b.neg(b.mul(product, reciprocal))));
+}
+
 void arithmetic(const RuleContext& c, const Op& op, Value* g) {
     Builder& b = c.builder;
     const Value* x = op.operands[0];
@@ -96,8 +119,7 @@ void arithmetic(const RuleContext& c, const Op& op, Value* g) {
             }
             break;
         case Opcode::Div:
-            c.adjoints.add(x, unless_zero(b, g, b.div(g, c.primal(y))));
-            c.adjoints.add(y, unless_zero(b, g, b.neg(b.div(b.mul(g, c.primal(op.result())), c.primal(y)))));
+            quotient(c, op, g);
             break;
         case Opcode::Rem: {  // x - y * trunc(x / y)
             c.adjoints.add(x, g);
@@ -158,12 +180,9 @@ bool apply_rule(const RuleContext& c, const Op& op, Value* g) {
                 }
             }
             return true;
-        case Opcode::Splat: {
-            Value* sum = b.extract(g, 0);
-            for (int i = 1; i < g->type.part_count(); ++i) sum = b.add(sum, b.extract(g, i));
-            c.adjoints.add(x, sum);
+        case Opcode::Splat:
+            c.adjoints.add(x, sum_of_elements(b, g));
             return true;
-        }
         case Opcode::Extract:
             c.adjoints.add_part(x, static_cast<int>(op.ints[0]), g);
             return true;

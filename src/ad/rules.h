@@ -15,6 +15,8 @@ struct RuleContext {
     std::function<ir::Value*(const ir::Value*)> primal;
     // The function chooses between values that are both computed (Select), of which one may be infinite or NaN.
     bool selects = false;
+    // Adjoints may be added to values that the op's operands were made of, if these are of the op's own region.
+    bool reverse = false;
 };
 
 // Adds to the adjoints of the op's operands what the adjoint `g` of its result gives. False when the op is none of
