@@ -230,10 +230,12 @@ void export_kernels(nb::module_& m) {
         .def(
             "_dump",
             [](nb::handle self, const std::string& kind, const std::vector<ir::Type>& types, bool adjoint,
-               const std::string& wanted) {
+               const std::string& wanted, bool gathered) -> std::string {
                 runtime::Kernel& kernel = kernel_of(self);
                 const nb::gil_scoped_release release;
-                const ir::Module& module = code_of(kernel, types, adjoint).module();
+                KernelInstance::Gathered* parts = gathered ? kernel.instance(types).gathered() : nullptr;
+                if (gathered && parts == nullptr) return "";
+                const ir::Module& module = gathered ? parts->main->module() : code_of(kernel, types, adjoint).module();
                 if (kind == "source-ir") return ir::print(module);
                 const std::string& name = !wanted.empty()                     ? wanted
                                           : !kernel.options().backend.empty() ? kernel.options().backend
@@ -241,7 +243,8 @@ void export_kernels(nb::module_& m) {
                 return codegen::dump(module, codegen::backend(name).open(), kernel.options().codegen, kind);
             },
             nb::arg("kind"), nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
-            nb::arg("backend") = "")
+            nb::arg("backend") = "", nb::arg("gathered") = false,
+            "What the kernel is compiled to; `gathered`: its adjoint as a gather, empty where it is none.")
         .def(
             "_access",
             [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint) {

@@ -373,7 +373,9 @@ void launch_adjoint(nb::handle kernel, KernelInstance& instance, const Arguments
         made[of] = as_array(gradient.ptr());
     }
     if (needs.results > 0) block.pack(*record->log(), parameters.back());
-    run_or_record(kernel, *code, block, shape);
+    for (Code* part : runtime::adjoint_codes(instance, block.data(), shape)) {
+        run_or_record(kernel, *part, block, shape);
+    }
     if (record != nullptr && !needs.extremes.empty()) record->clear_replaced(made);
 }
 

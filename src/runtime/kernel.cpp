@@ -57,6 +57,25 @@ KernelInstance::KernelInstance(std::string name, std::unique_ptr<ir::Module> mod
     }
 }
 
+std::unique_ptr<KernelInstance::Gathered> KernelInstance::gather(const ir::Module& adjoint_module,
+                                                                 const std::string& adjoint) const {
+    const auto kernel = [&](const ir::Module& module, const std::string& name) {
+        std::shared_ptr<ir::Module> own = codegen::prepare(module);
+        opt::keep_reachable(*own, name);
+        return std::make_unique<Code>(std::move(own), name, options_);
+    };
+    const std::unique_ptr<ir::Module> module = codegen::prepare(adjoint_module);
+    opt::keep_reachable(*module, adjoint);
+    opt::inline_calls(*module, *module->find(adjoint));
+    std::optional<ad::Gather> plan = ad::add_gather(*module, adjoint);
+    if (!plan) return nullptr;
+    auto made = std::make_unique<Gathered>();
+    made->main = kernel(*module, plan->main);
+    made->rest = kernel(*module, plan->rest);
+    made->plan = std::move(*plan);
+    return made;
+}
+
 Code& KernelInstance::adjoint() {
     const std::lock_guard lock(mutex_);
     if (adjoint_ == nullptr) {
@@ -69,6 +88,8 @@ Code& KernelInstance::adjoint() {
             opt::keep_reachable(*other, name_ + ".logged");
             logged = std::make_unique<Code>(std::move(other), name_ + ".logged", options_);
         }
+        std::unique_ptr<Gathered> gathered;
+        if (needs.restored.empty() && needs.results == 0 && needs.extremes.empty()) gathered = gather(*module, adjoint);
         opt::keep_reachable(*module, adjoint);
         const ir::Function& kernel = *module_->find(name_);
         std::vector<int> gradients;
@@ -83,6 +104,7 @@ Code& KernelInstance::adjoint() {
         gradient_parameters_ = std::move(gradients);
         needs_ = std::move(needs);
         logged_ = std::move(logged);
+        gathered_ = std::move(gathered);
         adjoint_ = std::move(code);
     }
     return *adjoint_;

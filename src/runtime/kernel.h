@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ad/gather.h"
 #include "ad/reverse.h"
 #include "codegen/backend.h"
 #include "frontend/lower.h"
@@ -96,6 +97,16 @@ class KernelInstance {
         adjoint();
         return needs_;
     }
+    // The adjoint as a gather (ad/gather.h); null where it is none.
+    struct Gathered {
+        ad::Gather plan;
+        std::unique_ptr<Code> main;
+        std::unique_ptr<Code> rest;
+    };
+    Gathered* gathered() {
+        adjoint();
+        return gathered_.get();
+    }
     // The kernel that keeps results of its atomics, where needs().results says so.
     Code& logged() {
         adjoint();
@@ -111,6 +122,8 @@ class KernelInstance {
     bool is_compiled() const { return forward_->loaded()->ready(); }
 
   private:
+    std::unique_ptr<Gathered> gather(const ir::Module& adjoint_module, const std::string& adjoint) const;
+
     std::string name_;
     KernelOptions options_;
     std::shared_ptr<const ir::Module> module_;
@@ -120,6 +133,7 @@ class KernelInstance {
     std::vector<int> gradient_parameters_;
     ad::AdjointNeeds needs_;
     std::unique_ptr<Code> logged_;
+    std::unique_ptr<Gathered> gathered_;
     bool may_need_more_ = false;
     double lower_milliseconds_;
 };

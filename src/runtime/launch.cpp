@@ -206,4 +206,28 @@ void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& wan
     }
 }
 
+std::vector<Code*> adjoint_codes(KernelInstance& instance, const std::byte* arguments,
+                                 const codegen::LaunchShape& shape) {
+    Code& plain = instance.adjoint();
+    KernelInstance::Gathered* gathered = instance.gathered();
+    if (gathered == nullptr) return {&plain};
+    for (int d = gathered->plan.dims; d < shape.ndim; ++d) {
+        if (shape.dims[d] != 1) return {&plain};
+    }
+    const auto& parameters = plain.parameters();
+    for (const int gathered_array : gathered->plan.arrays) {
+        const auto p = static_cast<size_t>(gathered_array);
+        Extent own;
+        if (!elements_apart(parameters[p], arguments, own)) return {&plain};
+        for (size_t q = 0; q < parameters.size(); ++q) {
+            if (q == p || !parameters[q].type.contains_array()) continue;
+            if (!parameters[q].type.is(ir::TypeKind::Array)) return {&plain};
+            Extent other;
+            elements_apart(parameters[q], arguments, other);
+            if (own.overlaps(other)) return {&plain};
+        }
+    }
+    return {gathered->main.get(), gathered->rest.get()};
+}
+
 }  // namespace weft::runtime

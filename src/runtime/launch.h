@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "codegen/backend.h"
 #include "runtime/kernel.h"
@@ -12,6 +13,10 @@ namespace weft::runtime {
 // All items of `shape`, in parallel where it pays; waits for the compile first. Throws what the compile threw, and
 // UserError (Runtime) where an assert of the kernel failed.
 void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape);
+
+// The codes to run, in order, for the adjoint of a kernel on these arguments: as a gather where they allow it.
+std::vector<Code*> adjoint_codes(KernelInstance& instance, const std::byte* arguments,
+                                 const codegen::LaunchShape& shape);
 
 // The number of items; throws UserError (Launch) for a negative extent, more than `max_dims`, an extent that thread
 // indices of 32 bits cannot hold where the code uses them, or a product beyond 64 bits.
