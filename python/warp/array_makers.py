@@ -7,7 +7,8 @@ import typing
 
 from warp import _core, types
 from warp.array_data import contiguous_strides, inner_contiguous, shape_tuple
-from warp.arrays import HOOKS, array
+from warp.array_views import HOOKS
+from warp.arrays import array
 from warp.devices import get_device
 from warp.indexed_arrays import indexed_array_base
 from warp.loggers import log_warning

@@ -1,6 +1,5 @@
 """What a report about a problem should say: versions, the build, devices."""
 
-import importlib.metadata
 import platform
 
 from warp import _core, config
@@ -9,6 +8,8 @@ from warp.devices import get_devices
 
 def collect():
     """All of it as a dictionary, with the keys that Warp has."""
+    import importlib.metadata  # it takes longer to load than the package
+
     import numpy as np
 
     backends = dict(_core.backends())

@@ -5,7 +5,6 @@ the text of its intermediate form.
 """
 
 import ast
-import hashlib
 import types as _types
 
 from warp import _core
@@ -131,4 +130,4 @@ def _annotation(pair):
 
 def fingerprint(function, seen=None):
     """The hash; `seen` collects the functions that are called, directly or not."""
-    return hashlib.sha256(_text(function, {} if seen is None else seen).encode()).hexdigest()
+    return _core.sha256(_text(function, {} if seen is None else seen).encode())

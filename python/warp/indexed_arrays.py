@@ -9,7 +9,8 @@ import typing
 from warp import _core, types
 from warp.annotations import CLASSES, FAMILIES, family_pattern, family_type, subscripted
 from warp.array_data import numpy_view
-from warp.arrays import HOOKS, array, converted_element, gradient_of
+from warp.array_views import HOOKS
+from warp.arrays import array, converted_element, gradient_of
 from warp.devices import get_device
 from warp.errors import WarpGradientError
 

@@ -3,7 +3,6 @@
 A kernel is compiled by itself; a module is the unit of options, of names and of loading ahead.
 """
 
-import hashlib
 import sys
 import time
 import weakref
@@ -41,11 +40,7 @@ _GLOBAL = ("verify_fp", "verify_autograd_array_access", "enable_vector_component
 
 def digest(*parts):
     """A hash of texts."""
-    made = hashlib.sha256()
-    for part in parts:
-        made.update(str(part).encode())
-        made.update(b"\0")
-    return made.hexdigest()
+    return _core.sha256("".join(f"{part}\0" for part in parts).encode())
 
 
 def _joined(first, second):

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/hash.h"
 #include "bind/exports.h"
 #include "runtime/runtime.h"
 
@@ -16,6 +17,9 @@ void export_runtime(nb::module_& m) {
     using runtime::DiskCache;
     using runtime::Runtime;
     m.attr("version") = weft_version();
+    m.def(
+        "sha256", [](const nb::bytes& bytes) { return sha256({bytes.c_str(), bytes.size()}); },
+        "The 64 hexadecimal digits.");
     m.def("cpu_threads", [] { return Runtime::get().pool().threads(); });
     m.def("set_cpu_threads", [](int threads) { Runtime::get().pool().set_threads(threads); });
     m.def("set_cache", [](const std::string& directory, bool enabled) {

@@ -1,0 +1,74 @@
+"""What an array is for other libraries: NumPy, DLPack, ctypes; and its content as a list."""
+
+import ctypes
+
+from warp import types
+from warp.array_data import numpy_dtype_of, numpy_layout, numpy_view
+
+
+class array_interchange:
+    """The part of `wp.array` that hands out its memory."""
+
+    def numpy(self):
+        """The content as a NumPy array that shares memory where the device allows it."""
+        return numpy_view(self, leaves=True)
+
+    def list(self):
+        """The content as a flat list of Python numbers, or of vectors and the like."""
+        part = self._element
+        if part.kind == "scalar":
+            flat = numpy_view(self).flatten()
+            if self.dtype.__name__ == "bfloat16":  # NumPy has their bits only
+                import numpy as np
+
+                flat = (flat.astype(np.uint32) << 16).view(np.float32)
+            return flat.tolist()
+        source = self.contiguous()
+        cls, base = self.dtype, source._pointer
+        return [cls.from_ptr(base + i * part.size) for i in range(self.size)]
+
+    @property
+    def __array_interface__(self):
+        interface = self.numpy().__array_interface__
+        if interface["strides"] is None:  # said outright: of empty arrays NumPy would find others
+            interface["strides"] = self.strides + numpy_layout(self.dtype, self._element.size)[2]
+        return interface
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy as np
+
+        if copy or (dtype is not None and np.dtype(dtype) != numpy_dtype_of(types.scalar_of(self.dtype))):
+            return np.array(numpy_view(self), dtype=dtype)
+        return self.numpy()
+
+    def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
+        if types.scalar_of(self.dtype).__name__ == "bfloat16":
+            raise BufferError("bfloat16 arrays are not exported through DLPack")
+        wanted = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        wanted = {name: value for name, value in wanted.items() if value is not None}
+        # What the consumer may write it must be told: only the newer form of the protocol says so.
+        return self.numpy().__dlpack__(**wanted)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __ctype__(self):
+        """The descriptor of the array as a ctypes structure; it keeps the array alive."""
+        made = types.array_t()
+        made.owner = self
+        if self._has_memory:
+            made.data = self.ptr or 0
+            made.grad = self._grad.ptr or 0 if self._grad is not None else 0
+        made.ndim = self.ndim
+        for i, (extent, stride) in enumerate(zip(self.shape, self.strides, strict=False)):
+            made.shape[i], made.strides[i] = extent, stride
+        return made
+
+    def cptr(self):
+        """A ctypes pointer to the elements; the caller keeps the array alive."""
+        if not self.is_contiguous:
+            raise RuntimeError("a pointer to elements needs a contiguous array")
+        return ctypes.cast(self.ptr or 0, ctypes.POINTER(types.type_ctype(self.dtype)))
+
+    def ipc_handle(self):
+        raise RuntimeError(f"memory of device {self.device} cannot be shared between processes through a handle")
