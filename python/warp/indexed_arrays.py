@@ -12,7 +12,12 @@ from warp.array_data import numpy_view
 from warp.array_views import HOOKS
 from warp.arrays import array, converted_element, gradient_of
 from warp.devices import get_device
-from warp.errors import WarpGradientError
+
+
+def _is_seen(dest):
+    """Whether what is written must be a launch: it is recorded, or has a derivative."""
+    taped = _core.get_tape() is not None and dest.requires_grad
+    return _core.is_recording() or taped or _core.get_forward() is not None
 
 
 class indexed_array_base:
@@ -72,12 +77,14 @@ class indexed_array_base:
         return HOOKS["clone"](self, device=device, requires_grad=requires_grad)
 
     def zero_(self):
-        self._refuse_recording("zero_()")
-        self._scatter_all(0)
+        self.fill_(self.dtype() if types.type_is_struct(self.dtype) else 0)
 
     def fill_(self, value):
-        self._refuse_recording("fill_()")
         converted = converted_element(self, value)
+        if _is_seen(self):
+            plain = types.scalar_of(self.dtype) is self.dtype and not types.type_is_struct(self.dtype)
+            HOOKS["write"](self, self.dtype(converted._get(0)) if plain else converted)
+            return
         import numpy as np
 
         one = array(shape=1, dtype=self.dtype)
@@ -91,18 +98,13 @@ class indexed_array_base:
             src = src.reshape(self.shape)
         HOOKS["copy"](self, src)
 
-    def _refuse_recording(self, what):
-        if _core.is_recording():
-            raise NotImplementedError(f"{what} of an array with indices cannot be recorded: fill the array itself")
-
     @staticmethod
     def _copy(dest, src):
         """Copies between arrays of one shape, at least one of which has indices."""
-        if _core.is_recording():
-            raise NotImplementedError("copies of arrays with indices cannot be recorded")
-        if (_core.get_tape() is not None and dest.requires_grad) or _core.get_forward() is not None:
-            raise WarpGradientError("copies of arrays with indices have no derivative: launch a kernel that copies")
         if dest.size == 0:
+            return
+        if _is_seen(dest):
+            HOOKS["write"](dest, src)
             return
         content = src._gather() if isinstance(src, indexed_array_base) else numpy_view(src)
         if isinstance(dest, indexed_array_base):

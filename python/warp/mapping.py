@@ -1,13 +1,15 @@
 """`wp.map`: a function applied to every element of arrays, and the kernels made for it, which operators use too."""
 
 import math
+import typing
 
 from warp import _core, types
 from warp.array_makers import empty
+from warp.array_views import HOOKS
 from warp.arrays import array
 from warp.builtin_functions import Builtin
 from warp.dtypes import name_of
-from warp.functions import Function
+from warp.functions import Function, func
 from warp.indexed_arrays import indexed_array_base
 from warp.kernels import MapKernel
 from warp.lambdas import function_of
@@ -74,6 +76,20 @@ def make_kernel(function, key, shape, descriptions, out_kinds=()):
             function, key, len(shape), list(descriptions), MapKernel, out_kinds=list(out_kinds)
         )
     return made
+
+
+@func
+def _same(x: typing.Any):
+    return x
+
+
+def write(out, value):
+    """A launch that gives an array the elements of another, or one value for all."""
+    kernel, _ = make_kernel(_same, "copy", out.shape, [described(value, out.shape)], kinds_of((out,)))
+    _core.launch(kernel, launch_shape(out.shape), [value], [out], device=out.device)
+
+
+HOOKS["write"] = write
 
 
 def _callable_key(function):
