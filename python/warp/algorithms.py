@@ -6,8 +6,10 @@ Arguments are checked here; the work is the core's (src/runtime/algorithms.h).
 import operator
 
 from warp import _core, types
+from warp.array_data import numpy_view
 from warp.array_makers import copy, empty, zeros
 from warp.arrays import array
+from warp.mapping import described, launch_shape, make_kernel
 
 _SCANNED = {types.int32, types.int64, types.float32, types.float64}
 _SORTED_KEYS = {types.int32, types.uint32, types.float32, types.int64, types.uint64, types.float64}
@@ -211,6 +213,10 @@ def _scalars(a):
     return a if a._element.kind == "scalar" else a.view(_scalar(a))
 
 
+def _described(source):
+    return source.shape, [described(source, source.shape)]
+
+
 def array_cast(in_array, out_array, count=None):
     """Converts the numbers of one array to the type of another."""
     if in_array.device is not out_array.device:
@@ -233,9 +239,11 @@ def array_cast(in_array, out_array, count=None):
                 f"Cast count ({wanted}) exceeds the input size ({source.size}) or output size ({target.size})"
             )
         source, target = source[:wanted], target[:wanted]
+    if _core.is_recording():
+        kernel, _ = make_kernel(target.dtype, f"cast_{target.dtype.__name__}", *_described(source))
+        _core.launch(kernel, launch_shape(source.shape), [source], [target], device=target.device)
+        return
     import numpy as np
-
-    from warp.array_data import numpy_view
 
     target._before_write()
     with np.errstate(all="ignore"):

@@ -160,6 +160,7 @@ void FunctionLowering::write(const Place& p, Value* value, const Span& span) {
 }
 
 void FunctionLowering::atomic_into(const Place& p, ir::AtomicKind kind, Value* value, const Span& span) {
+    if (!p.guard) check_finite(value, span);
     at(span);
     const auto add = [&]() -> std::vector<Value*> {
         if (p.path.empty()) builder_.atomic(kind, p.ref, value);

@@ -467,6 +467,9 @@ Entity FunctionLowering::special_atomic(const Expr& e, std::vector<Argument> a) 
         (bits && !ir::is_int(element.element()))) {
         fail(ErrorKind::Type, e.span, "atomic_" + name + " has no meaning for elements of type " + user_name(element));
     }
+    // An infinity that is compared with is an ordinary start of a minimum.
+    const bool compared = kind == ir::AtomicKind::Min || kind == ir::AtomicKind::Max;
+    if (!compared && !nullable_.contains(a[0].entity.value())) check_finite(v, e.span);
     const auto apply = [&]() -> std::vector<Value*> {
         return {builder_.atomic(kind, element_address(a[0].entity.value(), indices), v)};
     };

@@ -1,4 +1,4 @@
-"""Captures on the CPU: work is recorded, not run, and replayed without Python; the reference is the same work in NumPy."""
+"""Captures on the CPU: work is recorded and replayed without Python; the reference is the same work in NumPy."""
 
 import numpy as np
 import pytest

@@ -132,6 +132,32 @@ def test_verify_fp_refuses_what_is_not_finite(backend):
         wp.config.verify_fp = False
 
 
+@pytest.mark.parametrize("what", ["+=", "-=", "atomic_add", "atomic_exch"])
+def test_verify_fp_sees_what_is_added(what, backend):
+    wp.config.verify_fp = True
+    try:
+
+        @wp.kernel(module="unique")
+        def kernel(x: wp.array(dtype=wp.float64), y: wp.float64):
+            wp.atomic_min(x, 1, wp.float64(1.0) / (y - y))
+            if wp.static(what == "+="):
+                x[0] += wp.float64(1.0) / y
+            elif wp.static(what == "-="):
+                x[0] -= wp.float64(1.0) / y
+            elif wp.static(what == "atomic_add"):
+                wp.atomic_add(x, 0, wp.float64(1.0) / y)
+            else:
+                wp.atomic_exch(x, 0, wp.float64(1.0) / y)
+
+        x = wp.zeros(2, dtype=wp.float64)
+        wp.launch(kernel, dim=1, inputs=[x, 2.0])
+        assert x.list() == [-0.5 if what == "-=" else 0.5, 0]
+        assert "not finite" in failure(kernel, 1, x, 0.0)[0]
+        assert x.list() == [-0.5 if what == "-=" else 0.5, 0]
+    finally:
+        wp.config.verify_fp = False
+
+
 @pytest.mark.parametrize("mode", ["release", "safe"])
 def test_slices_of_step_zero_are_refused_in_every_mode(mode, backend):
     @wp.kernel(module="unique")
