@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import warp as wp
-from warp import _core, bench_compile
+from warp import _core, bench_compile, bench_gradient
 from warp.kernels import backend_name
 
 
@@ -71,11 +71,16 @@ def dump(arguments):
     print(kernel._dump(arguments.kind, types, arguments.adjoint))
 
 
-def bench(arguments):
-    result = bench_compile.run(arguments.repeat)
-    print(bench_compile.table(result))
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(result, indent=1) + "\n")
+def bench(subject):
+    """The command that measures a subject: a module with run() and table()."""
+
+    def command(arguments):
+        result = subject.run(arguments.repeat)
+        print(subject.table(result))
+        if arguments.json:
+            Path(arguments.json).write_text(json.dumps(result, indent=1) + "\n")
+
+    return command
 
 
 def make_parser():
@@ -104,10 +109,14 @@ def make_parser():
     dumped.set_defaults(run=dump)
 
     benches = commands.add_parser("bench", help="benchmarks").add_subparsers(required=True, metavar="subject")
-    compile_ = benches.add_parser("compile", help="compile times of a small kernel by stage, in fresh processes")
-    compile_.add_argument("--json", metavar="FILE", help="write the figures there")
-    compile_.add_argument("--repeat", type=int, default=5, help="processes for each figure (default: %(default)s)")
-    compile_.set_defaults(run=bench)
+    for name, subject, text, repeat in (
+        ("compile", bench_compile, "compile times of a small kernel by stage, in fresh processes", "processes"),
+        ("gradient", bench_gradient, "gradients through loops: time, and memory of the adjoint's stacks", "runs"),
+    ):
+        made = benches.add_parser(name, help=text)
+        made.add_argument("--json", metavar="FILE", help="write the figures there")
+        made.add_argument("--repeat", type=int, default=5, help=f"{repeat} for each figure (default: %(default)s)")
+        made.set_defaults(run=bench(subject))
     return parser
 
 

@@ -118,6 +118,20 @@ Values ReverseFunction::records_inside(const Op& op) const {
     return out;
 }
 
+void ReverseFunction::keep(const Op&, const Tape& tape, Value* turn, std::span<Value* const> carried) {
+    for (const auto& [record, stack] : tape.positions) b_.stack_push(stack, b_.stack_position(record));
+    for (size_t k = 0; k < carried.size(); ++k) b_.stack_push(tape.stacks[k], carried[k]);
+    if (tape.kept) b_.stack_push(tape.kept, turn);
+}
+
+// A part of the way that is left, so that the turns that are kept are few, and denser toward the end.
+Value* ReverseFunction::next_kept(Value* turn, Value* last) {
+    Value* gap = b_.sub(last, turn);
+    Value* rounded = b_.add(gap, b_.constant(i64(), kKeptTurns - 1));
+    Value* part = b_.binary(Opcode::Shr, rounded, b_.constant(i64(), kKeptTurnsLog));
+    return b_.add(turn, b_.binary(Opcode::Max, part, b_.constant(i64(), 1)));
+}
+
 void ReverseFunction::taped_loop(const Op& op) {
     Tape tape;
     for (Value* record : records_inside(op)) tape.positions.emplace_back(record, b_.stack_new(i64()));
@@ -130,29 +144,50 @@ void ReverseFunction::taped_loop(const Op& op) {
             arguments[k]->name = region.arguments[k]->name;
         }
     };
-    const auto push = [&](std::span<Value* const> carried) {
-        for (const auto& [record, stack] : tape.positions) b_.stack_push(stack, b_.stack_position(record));
-        for (size_t k = 0; k < carried.size(); ++k) {
-            if (!tape.stacks[k]) {
-                throw UserError(ErrorKind::Gradient,
-                                "no gradient through a loop that rebinds an array; use one name for each array",
-                                op.location);
-            }
-            b_.stack_push(tape.stacks[k], carried[k]);
-        }
-    };
+    for (const Value* stack : tape.stacks) {
+        if (stack) continue;
+        throw UserError(ErrorKind::Gradient,
+                        "no gradient through a loop that rebinds an array; use one name for each array", op.location);
+    }
+    if (counted) tape.turns = trip_count(op);
+    // What is recorded of memory is recorded for every turn; a loop that is known to be short needs nothing cleverer.
+    const std::optional<int64_t> known = counted ? constant_integer(tape.turns) : std::nullopt;
+    if (tape.positions.empty() && !tape.stacks.empty() && (!known || *known > kKeptTurns))
+        tape.kept = b_.stack_new(i64());
     Values initial = primals(std::span(op.operands).subspan(fixed));
     Values results;
-    if (counted) {
+    if (counted && !tape.kept) {
         results = b_.for_(primal(op.operands[0]), primal(op.operands[1]), primal(op.operands[2]), initial,
                           [&](Value* index, std::span<Value* const> carried) {
                               Values arguments = {index};
                               arguments.insert(arguments.end(), carried.begin(), carried.end());
                               enter(*op.regions[0], arguments);
-                              push(carried);
+                              keep(op, tape, nullptr, carried);
                               forward(*op.regions[0], false);
                               b_.yield(primals(op.regions[0]->terminator()->operands));
                           });
+    } else if (counted) {
+        Value* one = b_.constant(i64(), 1);
+        Value* last = b_.sub(tape.turns, one);
+        initial.push_back(b_.zero(i64()));  // the turn
+        initial.push_back(b_.zero(i64()));  // the next one to keep
+        results = b_.for_(primal(op.operands[0]), primal(op.operands[1]), primal(op.operands[2]), initial,
+                          [&](Value* index, std::span<Value* const> carried) {
+                              const auto own = carried.first(carried.size() - 2);
+                              Value* turn = carried[own.size()];
+                              Value* next = carried[own.size() + 1];
+                              Values arguments = {index};
+                              arguments.insert(arguments.end(), own.begin(), own.end());
+                              enter(*op.regions[0], arguments);
+                              Value* now = b_.compare(Opcode::Eq, turn, next);
+                              b_.if_(now, {}, [&] { keep(op, tape, turn, own); }, [] {});
+                              forward(*op.regions[0], false);
+                              Values ends = primals(op.regions[0]->terminator()->operands);
+                              ends.push_back(b_.add(turn, one));
+                              ends.push_back(b_.select(now, next_kept(turn, last), next));
+                              b_.yield(ends);
+                          });
+        results.resize(results.size() - 2);
     } else {
         initial.push_back(b_.constant(i64(), 0));
         results = b_.while_(
@@ -165,7 +200,12 @@ void ReverseFunction::taped_loop(const Op& op) {
             [&](std::span<Value* const> carried) {
                 const auto own = carried.first(carried.size() - 1);
                 enter(*op.regions[1], own);
-                push(own);
+                if (!tape.kept) {
+                    keep(op, tape, nullptr, own);
+                } else {
+                    Value* early = b_.compare(Opcode::Lt, carried.back(), b_.constant(i64(), kKeptTurns));
+                    b_.if_(early, {}, [&] { keep(op, tape, carried.back(), own); }, [] {});
+                }
                 forward(*op.regions[1], false);
                 Values next = primals(op.regions[1]->terminator()->operands);
                 next.push_back(b_.add(carried.back(), b_.constant(i64(), 1)));

@@ -1,7 +1,9 @@
 // Reverse mode, in this order:
 //   1. single_exit: every loop and function ends in one place (opt).
 //   2. Per function, a forward sweep: the body is copied without stores, prints and asserts; every loop at this level
-//      pushes its carried values on per-item stacks at the start of each turn ("taped").
+//      pushes its carried values on per-item stacks at the start of each turn ("taped"), or of some turns where there
+//      may be more than kKeptTurns: the reverse computes those in between again, in a way that keeps memory to the
+//      logarithm of the number of turns.
 //   3. The reverse sweep over the ops, last to first. An If becomes an If, a loop runs its turns backwards; inside each
 //      the region's forward sweep is repeated from what is at hand (the popped values), then reversed. So nothing is
 //      assumed about trip counts, and depth d costs d forward sweeps at most.
@@ -9,7 +11,8 @@
 //      what must be saved or recomputed, decided by use.
 //   5. A value that is left, loaded from an array that the kernel writes, would not be what it was (overwritten.cpp).
 //      Then the adjoint is made again so that it starts from a copy of that array as it was: its first forward sweep
-//      repeats the stores to it and records every load from it, later sweeps read the record.
+//      repeats the stores to it and records every load from it, later sweeps read the record. Loops with such records
+//      keep every turn.
 #include "ad/reverse.h"
 
 #include <algorithm>

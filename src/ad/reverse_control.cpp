@@ -90,6 +90,56 @@ Value* ReverseFunction::trip_count(const Op& op) {
     return b_.binary(Opcode::Max, turns, zero);
 }
 
+Value* ReverseFunction::index_at(const Op& op, Value* turn) {
+    Value* begin = primal(op.operands[0]);
+    Value* index = b_.add(begin, b_.mul(b_.cast(begin->type, turn), primal(op.operands[2])));
+    index->name = op.regions.back()->arguments[0]->name;
+    return index;
+}
+
+Values ReverseFunction::carried_at(const Op& op, const Tape& tape, Value* turn) {
+    const auto pop = [&] {
+        Values values;
+        for (Value* stack : tape.stacks) values.push_back(b_.stack_pop(stack));
+        return values;
+    };
+    if (!tape.kept) return pop();
+    const Region& body = *op.regions.back();
+    const size_t first = first_argument(op);
+    std::vector<Type> types;
+    for (const Value* v : op.results) types.push_back(v->type);
+    Value* one = b_.constant(i64(), 1);
+    // From `values` at the beginning of turn `from` to those at the beginning of turn `to`.
+    const auto advance = [&](Value* from, Value* to, std::span<Value* const> values) {
+        return b_.for_(from, to, one, values, [&](Value* now, std::span<Value* const> carried) {
+            if (first == 1) primal_[body.arguments[0]] = index_at(op, now);
+            for (size_t k = 0; k < carried.size(); ++k) primal_[body.arguments[first + k]] = carried[k];
+            forward(body, false);
+            b_.yield(primals(body.terminator()->operands));
+        });
+    };
+    Value* kept = b_.stack_pop(tape.kept);
+    const Values found = pop();
+    const auto again = [&] {
+        keep(op, tape, kept, found);
+        Values initial = found;
+        initial.push_back(kept);
+        Values reached = b_.while_(
+            initial,
+            [&](std::span<Value* const> carried) { b_.condition(b_.compare(Opcode::Lt, carried.back(), turn)); },
+            [&](std::span<Value* const> carried) {
+                Value* next = next_kept(carried.back(), turn);
+                Values values = advance(carried.back(), next, carried.first(carried.size() - 1));
+                b_.if_(b_.compare(Opcode::Lt, next, turn), {}, [&] { keep(op, tape, next, values); }, [] {});
+                values.push_back(next);
+                b_.yield(values);
+            });
+        reached.pop_back();
+        b_.yield(reached);
+    };
+    return b_.if_(b_.compare(Opcode::Eq, kept, turn), types, [&] { b_.yield(found); }, again);
+}
+
 void ReverseFunction::loop(const Op& op, Adjoints& adjoints) {
     const bool counted = op.code == Opcode::For;
     const size_t fixed = counted ? 3 : 0;
@@ -110,19 +160,14 @@ void ReverseFunction::loop(const Op& op, Adjoints& adjoints) {
     for (const Value* v : outside) initial.push_back(b_.zero(v->type));
     std::unordered_set<const Value*> reached;
 
-    Value* turns = counted ? trip_count(op) : tape.turns;
+    Value* turns = tape.turns;
     Value* one = b_.constant(i64(), 1);
-    Value* begin = counted ? primal(op.operands[0]) : nullptr;
-    Value* step = counted ? primal(op.operands[2]) : nullptr;
     const Values results = b_.for_(b_.sub(turns, one), b_.constant(i64(), -1), b_.constant(i64(), -1), initial,
                                    [&](Value* turn, std::span<Value* const> carried) {
-                                       if (counted) {
-                                           Value* index = b_.add(begin, b_.mul(b_.cast(begin->type, turn), step));
-                                           index->name = body.arguments[0]->name;
-                                           primal_[body.arguments[0]] = index;
-                                       }
+                                       const Values values = carried_at(op, tape, turn);
+                                       if (counted) primal_[body.arguments[0]] = index_at(op, turn);
                                        for (size_t k = 0; k < carried_arguments.size(); ++k) {
-                                           primal_[carried_arguments[k]] = b_.stack_pop(tape.stacks[k]);
+                                           primal_[carried_arguments[k]] = values[k];
                                        }
                                        for (const auto& [record, stack] : tape.positions)
                                            b_.stack_seek(record, b_.stack_pop(stack));

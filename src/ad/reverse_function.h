@@ -14,6 +14,11 @@ namespace weft::ad {
 
 using Values = std::vector<ir::Value*>;
 
+// The values that a loop carries are kept for every turn up to so many turns; of longer loops for about as many times
+// the logarithm of their length, and those in between are computed again.
+inline constexpr int64_t kKeptTurnsLog = 10;
+inline constexpr int64_t kKeptTurns = int64_t{1} << kKeptTurnsLog;
+
 // Has an adjoint value of its own: floats that are not behind an array. Of a struct with arrays besides, the arrays in
 // the adjoint are null.
 bool is_active(ir::Type type);
@@ -51,7 +56,9 @@ class ReverseFunction {
     struct Tape {
         Values stacks;               // one a carried value
         Positions positions;         // one a record
-        ir::Value* turns = nullptr;  // While: how many there were
+        ir::Value* turns = nullptr;  // how many there are, or were
+        // Where not every turn's values are kept: a stack of the turns whose are.
+        ir::Value* kept = nullptr;
     };
 
     ir::Value* primal(const ir::Value* value) const;
@@ -69,6 +76,10 @@ class ReverseFunction {
     void make_records();
     Values records_inside(const ir::Op& op) const;
     void taped_loop(const ir::Op& op);
+    // What a taped loop does at the beginning of a turn; `turn` counts them where not all are kept.
+    void keep(const ir::Op& op, const Tape& tape, ir::Value* turn, std::span<ir::Value* const> carried);
+    // The turn after `turn` that is kept next on the way to turn `last`.
+    ir::Value* next_kept(ir::Value* turn, ir::Value* last);
 
     // Reverse sweep over ops (reverse_sweep.cpp)
     void reverse(const ir::Region& region, Adjoints& adjoints);
@@ -88,6 +99,10 @@ class ReverseFunction {
     // How many turns a For has: ceil((end - begin) / step), at least 0.
     ir::Value* trip_count(const ir::Op& op);
     void loop(const ir::Op& op, Adjoints& adjoints);
+    // The carried values at the beginning of a turn, from the tape: computed again from those of the last turn before
+    // it that were kept, where they were not.
+    Values carried_at(const ir::Op& op, const Tape& tape, ir::Value* turn);
+    ir::Value* index_at(const ir::Op& op, ir::Value* turn);
 
     Maker& maker_;
     const ir::Function& original_;

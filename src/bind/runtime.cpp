@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "bind/exports.h"
+#include "runtime/cpu/stacks.h"
 #include "runtime/runtime.h"
 
 extern "C" const char* weft_version();
@@ -14,6 +15,9 @@ namespace nb = nanobind;
 namespace weft::bind {
 
 void export_runtime(nb::module_& m) {
+    m.def("stack_peak_bytes", &runtime::stack_peak_bytes,
+          "The most bytes that the stacks of one item's adjoint have had since reset_stack_peak().");
+    m.def("reset_stack_peak", &runtime::reset_stack_peak);
     using runtime::DiskCache;
     using runtime::Runtime;
     m.attr("version") = weft_version();

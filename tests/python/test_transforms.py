@@ -302,35 +302,36 @@ def test_a_length_of_zero_has_a_tangent_of_zero():
 @pytest.mark.parametrize("seed", range(40))
 def test_random_kernels(seed, tmp_path):
     """Forward and reverse mode agree: w . (J v) = (w J) . v, and Hessians with differences of gradients."""
-    x, a, y, n = rk.inputs(seed)
-    kernel = load(rk.program(seed), tmp_path, f"forward_{seed}")
+    x, a, y, n, h = rk.inputs(seed)
+    kernel, holder = load(rk.program(seed), tmp_path, f"forward_{seed}")
     r = np.random.default_rng(seed)
-    vx, va, wa, wy = r.uniform(-1.0, 1.0, (4, rk.ITEMS))
+    given, vectors, weights = (x, a, h), r.uniform(-1.0, 1.0, (3, rk.ITEMS)), r.uniform(-1.0, 1.0, (3, rk.ITEMS))
     turns = wp.array(n, dtype=wp.int32)
 
-    def run(x, a):
+    def run(x, a, h):
         y_out, a = wp.array(y, dtype=wp.float64), wp.clone(a)
-        wp.launch(kernel, rk.ITEMS, [x, a, y_out, turns])
-        return a, y_out
+        holder.h = wp.clone(h)
+        wp.launch(kernel, rk.ITEMS, [x, a, y_out, turns, holder])
+        return a, y_out, holder.h
 
-    outputs, tangents = wp.jvp(run, [array(x), array(a)], [vx, va])
-    again, pullback = wp.vjp(run, array(x), array(a))
+    outputs, tangents = wp.jvp(run, [array(v) for v in given], list(vectors))
+    again, pullback = wp.vjp(run, *(array(v) for v in given))
     for one, other in zip(outputs, again, strict=True):
         assert one.numpy().tolist() == other.numpy().tolist()
-    gx, ga = (g.numpy() for g in pullback([wa, wy]))
-    forward = np.dot(wa, tangents[0].numpy()) + np.dot(wy, tangents[1].numpy())
-    np.testing.assert_allclose(forward, np.dot(gx, vx) + np.dot(ga, va), rtol=1e-9, atol=1e-11)
+    forward = sum(np.dot(w, t.numpy()) for w, t in zip(weights, tangents, strict=True))
+    reverse = sum(np.dot(g.numpy(), v) for g, v in zip(pullback(list(weights)), vectors, strict=True))
+    np.testing.assert_allclose(forward, reverse, rtol=1e-9, atol=1e-11)
     if seed >= 12:
         return
 
-    def loss(x, a):
+    def loss(*given):
         total = wp.zeros(1, dtype=wp.float64)
-        for part in run(x, a):
+        for part in run(*given):
             wp.launch(squares, rk.ITEMS, [part, total])
         return total
 
-    products = wp.hvp(loss, [array(x), array(a)], [vx, va])[1]
-    sides = [wp.grad(loss)(array(x + s * vx), array(a + s * va)) for s in (1e-6, -1e-6)]
+    products = wp.hvp(loss, [array(v) for v in given], list(vectors))[1]
+    sides = [wp.grad(loss)(*(array(g + s * v) for g, v in zip(given, vectors, strict=True))) for s in (1e-6, -1e-6)]
     for product, up, down in zip(products, *sides, strict=True):
         want = (up.numpy() - down.numpy()) / 2e-6
         np.testing.assert_allclose(product.numpy(), want, rtol=1e-4, atol=1e-4)

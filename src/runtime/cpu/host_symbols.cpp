@@ -125,22 +125,6 @@ void weft_assert_failed(const char* format, int64_t item, ...) {
     all.first = {message, item};
 }
 
-void* weft_stack_grow(void* old, int64_t old_bytes, int64_t bytes) {
-    void* block = bytes > 0 ? std::malloc(static_cast<size_t>(bytes)) : nullptr;
-    if (block == nullptr) {
-        // Generated code cannot unwind, and going on would write through null.
-        std::fprintf(stderr, "weft: no memory for %lld bytes of a kernel's stack\n", static_cast<long long>(bytes));
-        std::abort();
-    }
-    if (old != nullptr) {
-        std::memcpy(block, old, static_cast<size_t>(std::min(old_bytes, bytes)));
-        std::free(old);
-    }
-    return block;
-}
-
-void weft_stack_free(void* block) { std::free(block); }
-
 float weft_f16_to_f32(uint16_t bits) { return static_cast<float>(weft::f16_to_double(bits)); }
 uint16_t weft_f32_to_f16(float value) { return weft::f16_from_double(static_cast<double>(value)); }
 uint16_t weft_f64_to_f16(double value) { return weft::f16_from_double(value); }

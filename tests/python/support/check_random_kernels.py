@@ -20,28 +20,31 @@ import warp as wp
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from support import random_kernels as rk
 
-HEAD = "import warp as wp\nD1 = wp.array(dtype=wp.float64)\nI1 = wp.array(dtype=wp.int32)\n\n"
+HEAD = "import warp as wp\nD1 = wp.array(dtype=wp.float64)\nI1 = wp.array(dtype=wp.int32)\n\n" + rk.HEAD
 
 
 @wp.kernel
 def weighted_sum(
     a: wp.array(dtype=wp.float64),
     y: wp.array(dtype=wp.float64),
+    h: wp.array(dtype=wp.float64),
     w: wp.array(dtype=wp.float64),
     loss: wp.array(dtype=wp.float64),
 ):
     i = wp.tid()
-    wp.atomic_add(loss, 0, w[i] * (a[i] + y[i]))
+    wp.atomic_add(loss, 0, w[i] * (a[i] + y[i] + h[i]))
 
 
 def load(text, folder, name):
-    """The kernel of a program, compiled from a file, as kernels are."""
+    """The kernel of a program, compiled from a file, as kernels are, and the struct that it takes."""
     path = Path(folder) / f"{name}.py"
     path.write_text(HEAD + text.replace("def kernel(", "@wp.kernel\ndef kernel("))
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.kernel
+    holder = module.Holder()
+    rk.fill_holder(holder, wp.vec3d)
+    return module.kernel, holder
 
 
 def close(got, want, tolerance):
@@ -52,27 +55,32 @@ def check(seed, folder):
     """('right' | 'refused' | 'uncheckable' | 'wrong forward' | 'wrong gradient', detail) of one program."""
     text = rk.program(seed)
     plain = rk.Plain(text)
-    x, a, y, n = rk.inputs(seed)
-    want_a, want_y = plain.run(x, a, y, n)
-    if not (np.all(np.isfinite(want_a)) and np.all(np.isfinite(want_y))):
+    x, a, y, n, h = rk.inputs(seed)
+    want = plain.run(x, a, y, n, h)
+    if not all(np.all(np.isfinite(v)) for v in want):
         return "uncheckable", "not finite"
-    kernel = load(text, folder, f"random_{seed}")
-    arrays = [wp.array(v, dtype=wp.float64, requires_grad=True) for v in (x, a, y)]
+    kernel, holder = load(text, folder, f"random_{seed}")
+    arrays = [wp.array(v, dtype=wp.float64, requires_grad=True) for v in (x, a, y, h)]
+    holder.h = arrays[3]
     turns = wp.array(n, dtype=wp.int32)
     weights = wp.array(rk.weights(), dtype=wp.float64)
     loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
     tape = wp.Tape()
     with tape:
-        wp.launch(kernel, dim=rk.ITEMS, inputs=[*arrays, turns])
-        wp.launch(weighted_sum, dim=rk.ITEMS, inputs=[arrays[1], arrays[2], weights, loss])
-    if not (close(arrays[1].numpy(), want_a, 1e-9) and close(arrays[2].numpy(), want_y, 1e-9)):
-        return "wrong forward", f"{arrays[1].numpy()} {arrays[2].numpy()}\nwanted {want_a} {want_y}\n{text}"
+        wp.launch(kernel, dim=rk.ITEMS, inputs=[*arrays[:3], turns, holder])
+        wp.launch(weighted_sum, dim=rk.ITEMS, inputs=[*arrays[1:], weights, loss])
+    found = [np.array(v.numpy()) for v in arrays[1:]]
+    if not all(close(f, w, 1e-9) for f, w in zip(found, want, strict=True)):
+        return "wrong forward", f"{found}\nwanted {want}\n{text}"
+    # Half of the time everything is overwritten before the backward pass.
+    for v in arrays if seed % 2 else ():
+        v.fill_(7.0)
     try:
         tape.backward(loss)
     except wp.WarpGradientError as error:
         return "refused", str(error).split("\n")[0]
-    got = [arrays[0].grad.numpy(), arrays[1].grad.numpy()]
-    fine, coarse = plain.gradient(x, a, y, n, 1e-6), plain.gradient(x, a, y, n, 1e-5)
+    got = [arrays[k].grad.numpy() for k in (0, 1, 3)]
+    fine, coarse = plain.gradient(x, a, y, n, h, 1e-6), plain.gradient(x, a, y, n, h, 1e-5)
     if not all(close(f, c, 1e-4) for f, c in zip(fine, coarse, strict=True)):
         return "uncheckable", "the differences disagree"
     if all(close(g, w, 2e-5) for g, w in zip(got, fine, strict=True)):

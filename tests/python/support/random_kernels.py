@@ -12,6 +12,22 @@ import numpy as np
 
 ITEMS = 3  # items of the launch, and length of every array
 
+# What every program may use; as Python, structs are plain classes.
+HEAD = """
+@wp.struct
+class Pair:
+    p: wp.float64
+    q: wp.vec3d
+
+
+@wp.struct
+class Holder:
+    h: D1
+    c: wp.float64
+    pair: Pair
+
+"""
+
 
 class Vec3:
     """What plain Python needs of vec3d."""
@@ -50,6 +66,17 @@ class _Annotations:
         return None
 
 
+def _struct(cls):
+    """A class whose members begin as zero."""
+
+    class Made:
+        def __init__(self):
+            for name, kind in cls.__annotations__.items():
+                setattr(self, name, kind() if callable(kind) else None)
+
+    return Made
+
+
 def plain_warp(item):
     """The names of `warp` that the kernels use, for running item number `item` as Python."""
     return SimpleNamespace(
@@ -59,6 +86,8 @@ def plain_warp(item):
         int32=int,
         vec3d=Vec3,
         func=lambda f: f,
+        struct=_struct,
+        zeros=lambda shape, dtype: [0.0] * shape,
         sin=math.sin,
         cos=math.cos,
         exp=math.exp,
@@ -76,20 +105,24 @@ def plain_warp(item):
 
 
 class Generator:
-    """Functions, then a kernel with arrays x (input), a (read and written), y (written) and n (numbers of turns)."""
+    """Functions, then a kernel with arrays x (input), a (read and written), y (written), n (numbers of turns) and a struct
+    st with an array h (read and written), a number c and a struct pair.
+    """
 
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.lines = []
         self.count = 0
         self.functions = []
+        self.makers = []
 
     def text(self):
         for k in range(self.r.randint(0, 2)):
             self.function(k)
-        self.line(0, "def kernel(x: D1, a: D1, y: D1, n: I1):")
+        self.line(0, "def kernel(x: D1, a: D1, y: D1, n: I1, st: Holder):")
         self.line(1, "i = wp.tid()")
         self.scalars, self.vectors, self.depth = [], [], 0
+        self.structs, self.locals, self.indices = [], [], []
         self.in_function = False
         for _ in range(self.r.randint(1, 3)):
             self.define(1)
@@ -110,8 +143,14 @@ class Generator:
     def function(self, k):
         results = self.r.randint(1, 2)
         self.line(0, "@wp.func")
-        self.line(0, f"def f{k}(p: wp.float64, q: wp.float64, arr: D1, i: int):")
+        takes_struct = self.r.random() < 0.4
+        last = ", t: Pair" if takes_struct else ""
+        self.line(0, f"def f{k}(p: wp.float64, q: wp.float64, arr: D1, i: int{last}):")
         self.scalars, self.vectors, self.depth, self.in_function = ["p", "q"], [], 0, True
+        self.structs, self.locals, self.indices = [], [], []
+        if takes_struct:
+            self.scalars += ["t.p", "t.q[1]"]
+            self.vectors.append("t.q")
         for _ in range(self.r.randint(1, 3)):
             self.statement(1)
         if self.r.random() < 0.3:
@@ -119,7 +158,17 @@ class Generator:
             self.line(2, "return " + ", ".join(self.value() for _ in range(results)))
         self.line(1, "return " + ", ".join(self.value() for _ in range(results)))
         self.line(0, "")
-        self.functions.append((f"f{k}", results))
+        self.functions.append((f"f{k}", results, takes_struct))
+        if takes_struct and self.r.random() < 0.5:
+            # One that makes a struct.
+            self.line(0, "@wp.func")
+            self.line(0, f"def g{k}(p: wp.float64, t: Pair):")
+            self.line(1, "out = Pair()")
+            self.line(1, f"out.p = p * t.p + {self.constant()}")
+            self.line(1, "out.q = wp.cross(t.q, wp.vec3d(p, t.p, wp.float64(1.0)))")
+            self.line(1, "return out")
+            self.line(0, "")
+            self.makers.append(f"g{k}")
 
     def constant(self):
         return f"wp.float64({self.r.choice([0.3, 0.5, 0.7, 1.1, 1.3, -0.4, -0.8])})"
@@ -134,13 +183,19 @@ class Generator:
 
     def leaf(self):
         choice = self.r.random()
+        if self.structs and choice < 0.12:
+            return f"{self.r.choice(self.structs)}{self.r.choice(['.p', '.q[0]', '.q[2]'])}"
+        if self.locals and choice < 0.24:
+            return f"{self.r.choice(self.locals)}[{self.local_index()}]"
         if self.scalars and choice < 0.6:
             return self.r.choice(self.scalars)
         if self.vectors and choice < 0.7:
             return f"{self.r.choice(self.vectors)}[{self.r.randint(0, 2)}]"
         if choice < 0.88:
             # Elements that other items write would depend on the order of items.
-            return self.r.choice(["x[i]", "x[(i + 1) % 3]", "a[i]"]) if not self.in_function else "arr[i]"
+            if self.in_function:
+                return "arr[i]"
+            return self.r.choice(["x[i]", "x[(i + 1) % 3]", "a[i]", "a[i]", "st.h[i]", "st.c", "st.pair.q[1]"])
         return self.constant()
 
     def value(self, depth=0):
@@ -167,12 +222,27 @@ class Generator:
             return f"wp.where({a} > {self.constant()}, {b}, {self.leaf()})"
         return f"({a} if {self.condition()} else {b})"
 
+    def local_index(self):
+        return self.r.choice(["0", "1", "2", "(i + 1) % 3", *(f"{j} % 3" for j in self.indices)])
+
     def condition(self):
         op = self.r.choice("<>")
         return f"{self.leaf()} {op} {self.constant()}"
 
     def define(self, depth):
-        if self.r.random() < 0.25:
+        kind = self.r.random()
+        if kind < 0.1:
+            name = self.name("t")
+            self.line(depth, f"{name} = Pair()")
+            self.line(depth, f"{name}.p = {self.value(1)}")
+            self.line(depth, f"{name}.q = wp.vec3d({self.value(2)}, {self.value(2)}, {self.leaf()})")
+            self.structs.append(name)
+        elif kind < 0.2:
+            name = self.name("w")
+            self.line(depth, f"{name} = wp.zeros(shape=3, dtype=wp.float64)")
+            self.line(depth, f"{name}[{self.local_index()}] = {self.value(1)}")
+            self.locals.append(name)
+        elif kind < 0.4:
             name = self.name("v")
             self.line(depth, f"{name} = wp.vec3d({self.value(1)}, {self.value(1)}, {self.value(1)})")
             self.vectors.append(name)
@@ -206,39 +276,78 @@ class Generator:
                 self.line(
                     depth, f"{v} = {v} * {self.bounded(self.leaf())} + wp.cross({v}, {self.r.choice(self.vectors)})"
                 )
-        elif kind < 0.6:
+        elif kind < 0.52 and self.structs:
+            self.struct_write(depth)
+        elif kind < 0.56 and self.locals:
+            target = f"{self.r.choice(self.locals)}[{self.local_index()}]"
+            self.line(depth, f"{target} {self.r.choice(['=', '+=', '*=', '-='])} {self.bounded(self.value(1))}")
+        elif kind < 0.59 and len(assignable) > 1:
+            self.tuples(depth, assignable)
+        elif kind < 0.66:
             self.array_write(depth)
-        elif kind < 0.68 and self.functions and not self.in_function:
-            name, results = self.r.choice(self.functions)
-            targets = [self.name("s") for _ in range(results)]
-            array = self.r.choice("xa")
-            self.line(depth, f"{', '.join(targets)} = {name}({self.value(1)}, {self.leaf()}, {array}, i)")
-            self.scalars += targets
+        elif kind < 0.74 and self.functions and not self.in_function:
+            self.call(depth)
         elif self.depth < 2:
             self.block(depth)
         else:
             self.define(depth)
+
+    def struct_write(self, depth):
+        t = self.r.choice(self.structs)
+        kind = self.r.random()
+        if kind < 0.3 and self.makers:
+            self.line(depth, f"{t} = {self.r.choice(self.makers)}({self.bounded(self.leaf())}, {t})")
+        elif kind < 0.6:
+            member = self.r.choice(["p", "q[0]", "q[1]"])
+            self.line(depth, f"{t}.{member} {self.r.choice(['=', '+=', '*='])} {self.bounded(self.value(1))}")
+        else:
+            self.line(depth, f"{t}.q = {t}.q * {self.bounded(self.leaf())}")
+
+    def tuples(self, depth, assignable):
+        a, b = self.r.sample(assignable, 2)
+        kind = self.r.random()
+        if kind < 0.4:
+            self.line(depth, f"{a}, {b} = {b}, {self.bounded(self.value(1))}")
+        elif kind < 0.7:
+            name = self.name("u")
+            self.line(depth, f"{name} = ({self.value(2)}, {self.leaf()})")
+            self.line(depth, f"{a} = {name}[0] * {name}[1]")
+        else:
+            name = self.name("e")
+            self.line(depth, f"for {name} in ({self.leaf()}, {self.value(2)}):")
+            self.line(depth + 1, f"{a} += {self.bounded(name)}")
+
+    def call(self, depth):
+        name, results, takes_struct = self.r.choice(self.functions)
+        if takes_struct and not self.structs:
+            last = ", st.pair"
+        else:
+            last = f", {self.r.choice(self.structs)}" if takes_struct else ""
+        targets = [self.name("s") for _ in range(results)]
+        array = self.r.choice(["x", "a", "a", "st.h"])
+        self.line(depth, f"{', '.join(targets)} = {name}({self.value(1)}, {self.leaf()}, {array}, i{last})")
+        self.scalars += targets
 
     def array_write(self, depth):
         if self.in_function:
             self.define(depth)
             return
         op = self.r.choice(["=", "=", "+=", "*=", "-="])
-        target = self.r.choice(["a[i]", "a[i]", "y[i]"])
+        target = self.r.choice(["a[i]", "a[i]", "st.h[i]", "y[i]"])
         # y is written only; += on arrays is an atomic, whose order among items does not matter
         if target == "y[i]":
             op = self.r.choice(["=", "+="])
         self.line(depth, f"{target} {op} {self.bounded(self.value(1))}")
 
     def block(self, depth):
-        scalars, vectors = list(self.scalars), list(self.vectors)
+        before = [list(names) for names in (self.scalars, self.vectors, self.structs, self.locals, self.indices)]
         self.depth += 1
         kind = self.r.random()
         if kind < 0.4:
             self.line(depth, f"if {self.condition()}:")
             self.statements(depth + 1)
             if self.r.random() < 0.6:
-                self.scalars, self.vectors = list(scalars), list(vectors)
+                self.scalars, self.vectors, self.structs, self.locals, self.indices = (list(b) for b in before)
                 self.line(depth, "else:")
                 self.statements(depth + 1)
         elif kind < 0.8:
@@ -248,6 +357,7 @@ class Generator:
                 turns = "3" if turns == "range_n" else turns
             bounds = {"3": "3", "range_n": "n[i]", "down": "4, 0, -2"}[turns]
             self.line(depth, f"for {j} in range({bounds}):")
+            self.indices.append(j)
             if self.r.random() < 0.3:
                 self.line(depth + 1, f"if {self.condition()}:")
                 self.line(depth + 2, self.r.choice(["break", "continue"]))
@@ -263,7 +373,7 @@ class Generator:
             self.statements(depth + 1)
         self.depth -= 1
         # Names defined inside are not used behind: they may not have been defined.
-        self.scalars, self.vectors = scalars, vectors
+        self.scalars, self.vectors, self.structs, self.locals, self.indices = before
 
     def statements(self, depth):
         for _ in range(self.r.randint(1, 3)):
@@ -276,38 +386,47 @@ def program(seed):
 
 
 def inputs(seed):
-    """Arrays x, a, y and n (turns: 0 to 5)."""
+    """Arrays x, a, y, n (turns: 0 to 5) and the struct's h."""
     r = np.random.default_rng(seed)
-    return r.uniform(-1.5, 1.5, ITEMS), r.uniform(-1.5, 1.5, ITEMS), np.zeros(ITEMS), r.integers(0, 6, ITEMS)
+    x, a, n = r.uniform(-1.5, 1.5, ITEMS), r.uniform(-1.5, 1.5, ITEMS), r.integers(0, 6, ITEMS)
+    return x, a, np.zeros(ITEMS), n, r.uniform(-1.5, 1.5, ITEMS)
+
+
+def fill_holder(holder, vector):
+    """The numbers of the struct that a kernel takes."""
+    holder.c, holder.pair.p, holder.pair.q = 0.75, -0.6, vector(0.4, -0.3, 0.9)
 
 
 class Plain:
     """A program run as Python."""
 
     def __init__(self, text):
-        self.code = compile(text, "<random kernel>", "exec")
+        self.code = compile(HEAD + text, "<random kernel>", "exec")
 
-    def run(self, x, a, y, n):
-        """Runs all items in order on copies; returns (a, y) afterwards."""
-        x, a, y = list(map(float, x)), list(map(float, a)), list(map(float, y))
+    def run(self, x, a, y, n, h):
+        """Runs all items in order on copies; returns (a, y, h) afterwards."""
+        x, a, y, h = (list(map(float, values)) for values in (x, a, y, h))
         for item in range(ITEMS):
             names = {"wp": plain_warp(item), "D1": None, "I1": None}
             exec(self.code, names)
-            names["kernel"](x, a, y, n)
-        return np.array(a), np.array(y)
+            st = names["Holder"]()
+            fill_holder(st, Vec3)
+            st.h = h
+            names["kernel"](x, a, y, n, st)
+        return np.array(a), np.array(y), np.array(h)
 
-    def gradient(self, x, a, y, n, step):
-        """d(sum(w * y) + sum(w * a)) / d(x, a) by central differences; w as `weights` gives it."""
+    def gradient(self, x, a, y, n, h, step):
+        """d(sum(w * (y + a + h))) / d(x, a, h) by central differences; w as `weights` gives it."""
         out = []
-        for which in range(2):
+        for which in range(3):
             g = np.zeros(ITEMS)
             for i in range(ITEMS):
                 values = []
                 for sign in (1.0, -1.0):
-                    moved = [np.array(x), np.array(a)]
+                    moved = [np.array(x), np.array(a), np.array(h)]
                     moved[which][i] += sign * step
-                    after_a, after_y = self.run(moved[0], moved[1], y, n)
-                    values.append(float(np.dot(weights(), after_y) + np.dot(weights(), after_a)))
+                    after = self.run(moved[0], moved[1], y, n, moved[2])
+                    values.append(sum(float(np.dot(weights(), v)) for v in after))
                 g[i] = (values[0] - values[1]) / (2.0 * step)
             out.append(g)
         return out

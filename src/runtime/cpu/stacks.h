@@ -1,0 +1,12 @@
+// Memory of the stacks that adjoints keep values of loops on (StackNew of ir/ops.def), item by item.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::runtime {
+
+// The most bytes that the stacks of one item have had at once since reset_stack_peak().
+int64_t stack_peak_bytes();
+void reset_stack_peak();
+
+}  // namespace weft::runtime
