@@ -105,8 +105,8 @@ def plain_warp(item):
 
 
 class Generator:
-    """Functions, then a kernel with arrays x (input), a (read and written), y (written), n (numbers of turns) and a struct
-    st with an array h (read and written), a number c and a struct pair.
+    """Functions, then a kernel with arrays x (input), a (read and written), y (written), n (numbers of turns) and a
+    struct st with an array h (read and written), a number c and a struct pair.
     """
 
     def __init__(self, seed):
