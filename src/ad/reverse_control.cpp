@@ -2,6 +2,7 @@
 // outside a region leave it as yields.
 #include "ad/reverse_function.h"
 
+#include <limits>
 #include <unordered_set>
 
 #include "base/error.h"
@@ -90,11 +91,25 @@ Value* ReverseFunction::trip_count(const Op& op) {
     return b_.binary(Opcode::Max, turns, zero);
 }
 
+// A range from a constant on, step by step, is run backwards as it is; others by their turns.
+ReverseFunction::Backwards ReverseFunction::backwards(const Op& op, const Tape& tape) {
+    const auto first = op.code == Opcode::For ? constant_integer(op.operands[0]) : std::nullopt;
+    const auto by = op.code == Opcode::For ? constant_integer(op.operands[2]) : std::nullopt;
+    const Type type = first ? op.operands[0]->type : i64();
+    if (first && by && *by == 1 && *first > std::numeric_limits<int32_t>::min()) {
+        Value* begin = primal(op.operands[0]);
+        Value* one = b_.constant(type, 1);
+        Value* last = b_.sub(b_.binary(Opcode::Max, primal(op.operands[1]), begin), one);
+        const auto turn = [this, begin](Value* index) { return b_.sub(b_.cast(i64(), index), b_.cast(i64(), begin)); };
+        return {last, b_.constant(type, *first - 1), b_.constant(type, -1), true, turn};
+    }
+    Value* down = b_.constant(i64(), -1);
+    return {b_.add(tape.turns, down), down, down, false, [](Value* turn) { return turn; }};
+}
+
 Value* ReverseFunction::index_at(const Op& op, Value* turn) {
     Value* begin = primal(op.operands[0]);
-    Value* index = b_.add(begin, b_.mul(b_.cast(begin->type, turn), primal(op.operands[2])));
-    index->name = op.regions.back()->arguments[0]->name;
-    return index;
+    return b_.add(begin, b_.mul(b_.cast(begin->type, turn), primal(op.operands[2])));
 }
 
 Values ReverseFunction::carried_at(const Op& op, const Tape& tape, Value* turn) {
@@ -160,36 +175,37 @@ void ReverseFunction::loop(const Op& op, Adjoints& adjoints) {
     for (const Value* v : outside) initial.push_back(b_.zero(v->type));
     std::unordered_set<const Value*> reached;
 
-    Value* turns = tape.turns;
-    Value* one = b_.constant(i64(), 1);
-    const Values results = b_.for_(b_.sub(turns, one), b_.constant(i64(), -1), b_.constant(i64(), -1), initial,
-                                   [&](Value* turn, std::span<Value* const> carried) {
-                                       const Values values = carried_at(op, tape, turn);
-                                       if (counted) primal_[body.arguments[0]] = index_at(op, turn);
-                                       for (size_t k = 0; k < carried_arguments.size(); ++k) {
-                                           primal_[carried_arguments[k]] = values[k];
-                                       }
-                                       for (const auto& [record, stack] : tape.positions)
-                                           b_.stack_seek(record, b_.stack_pop(stack));
-                                       forward(body, true);
-                                       Adjoints inner(b_);
-                                       for (size_t i = 0; i < active.size(); ++i)
-                                           inner.add(yields[active[i]], carried[i]);
-                                       reverse(body, inner);
-                                       Values next;
-                                       for (const size_t k : active)
-                                           next.push_back(inner.get_or_zero(carried_arguments[k]));
-                                       for (size_t i = 0; i < outside.size(); ++i) {
-                                           Value* sum = carried[active.size() + i];
-                                           Value* g = inner.get(outside[i]);
-                                           if (g) {
-                                               reached.insert(outside[i]);
-                                               sum = add_values(b_, sum, g);
-                                           }
-                                           next.push_back(sum);
-                                       }
-                                       b_.yield(next);
-                                   });
+    const Backwards way = backwards(op, tape);
+    const Values results =
+        b_.for_(way.begin, way.end, way.step, initial, [&](Value* counter, std::span<Value* const> carried) {
+            Value* turn = way.turn(counter);
+            const Values values = carried_at(op, tape, turn);
+            if (counted) {
+                Value* index = way.by_index ? counter : index_at(op, turn);
+                index->name = body.arguments[0]->name;
+                primal_[body.arguments[0]] = index;
+            }
+            for (size_t k = 0; k < carried_arguments.size(); ++k) {
+                primal_[carried_arguments[k]] = values[k];
+            }
+            for (const auto& [record, stack] : tape.positions) b_.stack_seek(record, b_.stack_pop(stack));
+            forward(body, true);
+            Adjoints inner(b_);
+            for (size_t i = 0; i < active.size(); ++i) inner.add(yields[active[i]], carried[i]);
+            reverse(body, inner);
+            Values next;
+            for (const size_t k : active) next.push_back(inner.get_or_zero(carried_arguments[k]));
+            for (size_t i = 0; i < outside.size(); ++i) {
+                Value* sum = carried[active.size() + i];
+                Value* g = inner.get(outside[i]);
+                if (g) {
+                    reached.insert(outside[i]);
+                    sum = add_values(b_, sum, g);
+                }
+                next.push_back(sum);
+            }
+            b_.yield(next);
+        });
     for (size_t i = 0; i < active.size(); ++i) adjoints.add(op.operands[fixed + active[i]], results[i]);
     for (size_t i = 0; i < outside.size(); ++i) {
         if (reached.contains(outside[i])) adjoints.add(outside[i], results[active.size() + i]);

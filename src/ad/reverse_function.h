@@ -2,6 +2,7 @@
 // over ops (reverse_sweep.cpp) and over control flow (reverse_control.cpp) share. The stages are told in reverse.cpp.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -103,6 +104,16 @@ class ReverseFunction {
     // it that were kept, where they were not.
     Values carried_at(const ir::Op& op, const Tape& tape, ir::Value* turn);
     ir::Value* index_at(const ir::Op& op, ir::Value* turn);
+    // How a loop runs backwards: the range, whether it is that of the loop's own index, and the turn that belongs to
+    // it.
+    struct Backwards {
+        ir::Value* begin;
+        ir::Value* end;
+        ir::Value* step;
+        bool by_index;
+        std::function<ir::Value*(ir::Value*)> turn;
+    };
+    Backwards backwards(const ir::Op& op, const Tape& tape);
 
     Maker& maker_;
     const ir::Function& original_;

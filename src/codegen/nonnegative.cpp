@@ -21,11 +21,15 @@ bool NonNegative::decide(const ir::Value& value, bool strict) {
     if (const auto number = ir::constant_integer(&value)) return *number >= 0;
     const ir::Op* op = value.op;
     if (op == nullptr) {
-        // The index of a loop that counts up from a non-negative begin.
+        // The index of a loop that counts up from a non-negative begin, or down and ends before -1.
         const ir::Op* loop = value.region != nullptr ? value.region->parent : nullptr;
         if (loop == nullptr || loop->code != For || value.index != 0) return false;
         const auto step = ir::constant_integer(loop->operands[2]);
-        return step && *step > 0 && known(loop->operands[0], strict);
+        if (step && *step < 0) {
+            const auto end = ir::constant_integer(loop->operands[1]);
+            return end && *end >= -1;
+        }
+        return step && known(loop->operands[0], strict);
     }
     const auto operand = [&](size_t i, bool demand) { return known(op->operands[i], demand); };
     switch (op->code) {

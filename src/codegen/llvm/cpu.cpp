@@ -46,7 +46,7 @@ class CpuBackend final : public Backend {
             target.configure(*llvm);
             stages.end("target");
             const int lanes = options.lanes != 0 ? options.lanes : options.optimize > 0 ? HostTarget::lanes() : 1;
-            const CpuMachine machine(lanes);
+            const CpuMachine machine(lanes, options.lanes != 0);
             emit_module(module, *llvm, options, machine);
             stages.end("emit");
             link_device_library(*llvm, machine);

@@ -4,6 +4,7 @@
 
 #include "codegen/compile.h"
 #include "codegen/llvm/kernel_entry.h"
+#include "codegen/llvm/lane_count.h"
 #include "codegen/llvm/target.h"
 #include "codegen/symbols.h"
 
@@ -20,9 +21,11 @@ void call_variadic(llvm::IRBuilder<>& builder, std::string_view name, llvm::Arra
     builder.CreateCall(type, declared(module, name, type), arguments);
 }
 
-LaneBody lanes_of(ModuleContext& module, const ir::Function& kernel, int lanes) {
+// `lanes` becomes how many there are.
+LaneBody lanes_of(ModuleContext& module, const ir::Function& kernel, int& lanes, bool exactly) {
     if (lanes <= 1 || module.coordinates == 0) return {};
     const auto alone = for_lanes(module.ir, kernel.name);
+    if (!exactly) lanes = lane_count(*alone->find(kernel.name), module.coordinates, lanes);
     LaneBody out = emit_lanes(module, *alone->find(kernel.name), lanes);
     if (out.function != nullptr) out.function->addFnAttr(llvm::Attribute::AlwaysInline);
     return out;
@@ -72,13 +75,14 @@ llvm::Function* CpuMachine::declare_kernel(ModuleContext& module, const ir::Func
 }
 
 void CpuMachine::emit_kernel(ModuleContext& module, const ir::Function& kernel, llvm::Function& target) const {
-    const LaneBody body = lanes_of(module, kernel, lanes_);
+    int lanes = lanes_;
+    const LaneBody body = lanes_of(module, kernel, lanes, exactly_);
     if (body.function != nullptr) {
         const std::string bits = std::to_string(32 * lanes_);
         target.addFnAttr("prefer-vector-width", bits);
         target.addFnAttr("min-legal-vector-width", bits);
     }
-    emit_kernel_entry(module, kernel, target, body, lanes_);
+    emit_kernel_entry(module, kernel, target, body, lanes);
 }
 
 }  // namespace weft::codegen::llvm_backend

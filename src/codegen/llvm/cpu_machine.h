@@ -7,8 +7,8 @@ namespace weft::codegen::llvm_backend {
 
 class CpuMachine final : public Machine {
   public:
-    // So many items run side by side where that is possible; a power of two.
-    explicit CpuMachine(int lanes) : lanes_(lanes) {}
+    // So many items run side by side where that is possible; a power of two. Unless `exactly`, some kernels take more.
+    CpuMachine(int lanes, bool exactly) : lanes_(lanes), exactly_(exactly) {}
 
     bool has_half_instructions() const override;
     bool takes_unaligned() const override { return true; }
@@ -27,6 +27,7 @@ class CpuMachine final : public Machine {
 
   private:
     int lanes_;
+    bool exactly_;
 };
 
 }  // namespace weft::codegen::llvm_backend
