@@ -16,6 +16,9 @@ struct Failure {
     int32_t count;
     const char* format;  // in the device's memory
     int64_t item;
+    int64_t dims[8];
+    int32_t ndim;
+    int32_t unused;
     int64_t numbers[kFailureNumbers];
 };
 
@@ -28,14 +31,18 @@ extern "C" void free(void* block);
 extern "C" weft_device::Failure* weft_failure;
 weft_device::Failure* weft_failure = nullptr;
 
-// The first failure is kept.
-extern "C" void weft_report_failure(const char* format, int64_t item, const int64_t* numbers, int32_t count) {
+// The first failure is kept. `shape`: codegen's LaunchShape, eight extents and the number of dimensions; may be null.
+extern "C" void weft_report_failure(const char* format, const void* shape, int64_t item, const int64_t* numbers,
+                                    int32_t count) {
     weft_device::Failure* failure = weft_failure;
     if (failure == nullptr || __nvvm_atom_cas_gen_i(&failure->state, 0, 1) != 0) return;
     failure->format = format;
     failure->item = item;
     failure->count = count < weft_device::kFailureNumbers ? count : weft_device::kFailureNumbers;
     for (int32_t i = 0; i < failure->count; ++i) failure->numbers[i] = numbers[i];
+    const auto* extents = static_cast<const int64_t*>(shape);
+    for (int32_t i = 0; i < 8; ++i) failure->dims[i] = extents == nullptr ? 1 : extents[i];
+    failure->ndim = extents == nullptr ? 1 : *reinterpret_cast<const int32_t*>(extents + 8);
     __nvvm_membar_sys();
     *static_cast<volatile int32_t*>(&failure->state) = 2;
 }
@@ -43,8 +50,8 @@ extern "C" void weft_report_failure(const char* format, int64_t item, const int6
 extern "C" void* weft_stack_grow(void* old, uint64_t old_bytes, uint64_t bytes) {
     void* block = malloc(bytes);
     if (block == nullptr) {
-        weft_report_failure("no memory for the values that the backward pass keeps: see the device's heap size", 0,
-                            nullptr, 0);
+        weft_report_failure("no memory for the values that the backward pass keeps: see the device's heap size",
+                            nullptr, 0, nullptr, 0);
         __nvvm_exit();
     }
     const auto* from = static_cast<const uint32_t*>(old);

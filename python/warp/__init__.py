@@ -4,6 +4,7 @@ import atexit as _atexit
 import importlib as _importlib
 
 from warp import _core, builtin_functions, config, constants, types
+from warp import cuda_devices as _cuda_devices  # gives GPUs their attributes
 from warp import memory as _memory
 from warp import modules as _modules
 from warp import operators as _operators  # gives arrays their operators

@@ -11,10 +11,14 @@ class array_interchange:
 
     def numpy(self):
         """The content as a NumPy array that shares memory where the device allows it."""
+        if not self.device.is_cpu:
+            return numpy_view(self._on_host())
         return numpy_view(self, leaves=True)
 
     def list(self):
         """The content as a flat list of Python numbers, or of vectors and the like."""
+        if not self.device.is_cpu:
+            return self._on_host().list()
         part = self._element
         if part.kind == "scalar":
             flat = numpy_view(self).flatten()
@@ -27,8 +31,24 @@ class array_interchange:
         cls, base = self.dtype, source._pointer
         return [cls.from_ptr(base + i * part.size) for i in range(self.size)]
 
+    def _on_host(self):
+        """A copy in the host's memory, dense."""
+        made = type(self)(shape=self.shape, dtype=self.dtype, device="cpu")
+        made._copy_from(self)
+        return made
+
+    @property
+    def __cuda_array_interface__(self):
+        if self._has_memory and not self.device.is_cuda:
+            raise AttributeError("an array of the CPU has no __cuda_array_interface__")
+        part, inner, interface = numpy_layout(self.dtype, self._element.size)[1:]
+        place = {"data": (self.ptr or 0, False), "shape": self.shape + part, "strides": self.strides + inner}
+        return {**interface, **place, "stream": self.device.stream.cuda_stream or 1}
+
     @property
     def __array_interface__(self):
+        if self._has_memory and not self.device.is_cpu:
+            raise AttributeError(f"an array of {self.device} has no __array_interface__: use numpy()")
         interface = self.numpy().__array_interface__
         if interface["strides"] is None:  # said outright: of empty arrays NumPy would find others
             interface["strides"] = self.strides + numpy_layout(self.dtype, self._element.size)[2]

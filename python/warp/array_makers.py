@@ -3,10 +3,11 @@
 Not here: the array class (arrays.py), reductions and sorts (algorithms.py).
 """
 
+import math
 import typing
 
 from warp import _core, types
-from warp.array_data import contiguous_strides, inner_contiguous, shape_tuple
+from warp.array_data import contiguous_strides, inner_contiguous, numpy_dtype_of, shape_tuple
 from warp.array_views import HOOKS
 from warp.arrays import array
 from warp.devices import get_device
@@ -268,7 +269,7 @@ def from_dlpack(source, dtype=None):
     if data.ndim <= len(part):
         strides = contiguous_strides(outer, types.type_of(dtype).size)
     result = array.__new__(array)
-    result._share(dtype, outer, strides, pointer, data.nbytes, get_device(None), data)
+    result._share(dtype, outer, strides, pointer, data.nbytes, get_device("cpu"), data)
     return result
 
 
@@ -284,6 +285,9 @@ def convert_argument(source, element, ndim):
     """For launches: the array that shares the memory of a NumPy array (or the like) given as argument, or None."""
     if isinstance(source, types.array_t):
         return _from_descriptor(source, element, ndim)
+    interface = getattr(source, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _from_cuda_interface(source, interface, element, ndim)
     interface = getattr(source, "__array_interface__", None)
     if interface is None:
         return None
@@ -301,7 +305,25 @@ def convert_argument(source, element, ndim):
         return None
     result = array.__new__(array)
     pointer = data.__array_interface__["data"][0]
-    result._share(dtype, data.shape[:ndim], data.strides[:ndim], pointer, data.nbytes, get_device(None), data)
+    result._share(dtype, data.shape[:ndim], data.strides[:ndim], pointer, data.nbytes, get_device("cpu"), data)
+    return result
+
+
+def _from_cuda_interface(source, interface, element, ndim):
+    """The array over memory of a GPU that another library's object describes (version 3 of the interface)."""
+    dtype = types.class_of(element)
+    part = types.part_shape(dtype)
+    outer, inner = interface["shape"][:ndim], tuple(interface["shape"][ndim:])
+    if inner != part or interface["typestr"][1:] != numpy_dtype_of(dtype).str[1:]:
+        return None
+    size = element.size // math.prod(part)
+    strides = interface.get("strides") or contiguous_strides(interface["shape"], size)
+    if tuple(strides[ndim:]) != contiguous_strides(part, size):
+        return None
+    ordinal = getattr(getattr(source, "device", None), "index", None)
+    result = array.__new__(array)
+    device = get_device("cuda" if ordinal is None else f"cuda:{ordinal}")
+    result._share(dtype, outer, tuple(strides[:ndim]), interface["data"][0], 0, device, source)
     return result
 
 
@@ -314,5 +336,5 @@ def _from_descriptor(descriptor, element, ndim):
         return None
     result = array.__new__(array)
     shape, strides = tuple(descriptor.shape)[:ndim], tuple(descriptor.strides)[:ndim]
-    result._share(types.class_of(element), shape, strides, descriptor.data, 0, get_device(None), descriptor)
+    result._share(types.class_of(element), shape, strides, descriptor.data, 0, get_device("cpu"), descriptor)
     return result

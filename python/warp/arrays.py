@@ -145,6 +145,9 @@ class array(array_views, array_interchange, _core.Array):
             data = data.numpy()
         if not hasattr(data, "__len__") and not hasattr(data, "__array_interface__"):
             raise RuntimeError(f"Data must be a sequence or array, got scalar {data!r}")
+        if not device.is_cpu:
+            self._from_host(array(data, dtype, shape, device="cpu", copy=False), device)
+            return
         if getattr(dtype, "_weft_struct_", False):
             self._from_structs(data, dtype, shape, device, copy)
             return
@@ -171,6 +174,13 @@ class array(array_views, array_interchange, _core.Array):
 
             with np.errstate(all="ignore"):
                 np.copyto(numpy_view(self), source, casting="unsafe")
+
+    def _from_host(self, host, device):
+        """Makes this a copy of an array in the host's memory, on a device whose memory is its own."""
+        self._allocate(host.dtype, host.shape, device, False)
+        self._copy_from(host)
+        if hasattr(host, "_members"):
+            self._members = host._members
 
     def _from_structs(self, data, dtype, shape, device, copy):
         import numpy as np

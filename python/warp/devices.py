@@ -43,7 +43,7 @@ def _refuse_stream(device):
     raise no_cuda_device(device)
 
 
-# What programs ask of any device. A processor has none of these.
+# What programs ask of any device. A processor has none of these; GPUs: cuda_devices.py.
 Device.is_cuda = property(lambda self: not self.is_cpu)
 Device.context = None
 Device.has_context = False
@@ -99,6 +99,8 @@ def get_device(ident=None):
         return _core.get_default_device()
     if isinstance(ident, Device):
         return ident
+    if ident == "cuda" and is_cuda_available():
+        return get_cuda_device()
     found = _devices.get(ident) if isinstance(ident, str) else None
     if found is None:
         if isinstance(ident, str) and (ident == "cuda" or ident.startswith("cuda:")) and not is_cuda_available():
@@ -147,13 +149,19 @@ def get_cuda_device_count():
 
 
 def get_cuda_device(ordinal=None):
+    """The CUDA device of that number; None: the default device, where it is one, else the first."""
     devices = get_cuda_devices()
     if not devices:
         raise RuntimeError('"cuda" device requested but CUDA is not supported by the hardware or driver')
-    return devices[ordinal or 0]
+    if ordinal is None:
+        default = _core.get_default_device()
+        return default if default.is_cuda else devices[0]
+    return devices[ordinal]
 
 
 def map_cuda_device(alias, context=None):
+    if is_cuda_available() and context is None:
+        return _devices.setdefault(alias, get_cuda_device())
     raise RuntimeError(f"Unable to determine CUDA context for device alias '{alias}': there is no CUDA device")
 
 
@@ -162,12 +170,14 @@ def unmap_cuda_device(alias):
 
 
 def get_cuda_supported_archs():
-    """The architectures that code can be made for: none without a backend for CUDA."""
-    return []
+    """The architectures that code can be made for; newer machines take the newest of them."""
+    return [75, 80, 86, 87, 89, 90]
 
 
 def get_cuda_driver_version():
-    return None
+    """(major, minor) of the CUDA that the driver serves; None without a driver."""
+    version = _core.cuda_driver_version()
+    return (version // 1000, version % 1000 // 10) if version else None
 
 
 def get_cuda_toolkit_version():
@@ -225,7 +235,10 @@ def _no_pools(device):
 
 
 def set_mempool_enabled(device, enable):
-    _no_pools(device)
+    device = get_device(device)
+    if device.is_cpu:
+        _no_pools(device)
+    device.is_mempool_enabled = bool(enable)
 
 
 def set_mempool_release_threshold(device, threshold):
@@ -281,6 +294,18 @@ class ScopedMempool(_ScopedSetting):
 
     def __init__(self, device, enable):
         super().__init__(device, enable)
+
+    def __enter__(self):
+        (device,) = self.devices
+        self.saved = device.is_mempool_enabled
+        if not device.is_cpu:
+            set_mempool_enabled(device, self.enable)
+        return self
+
+    def __exit__(self, *exception):
+        (device,) = self.devices
+        if not device.is_cpu:
+            set_mempool_enabled(device, self.saved)
 
 
 class ScopedMempoolAccess(_ScopedSetting):

@@ -22,6 +22,9 @@ class Graph:
         self.device = get_device(device)
         self.capture_id = capture_id
         self.recording = _core.Graph()
+        # of CUDA: the stream that is recorded, then what was
+        self.stream = None
+        self.cuda_graph = None
 
     def __len__(self):
         return len(self.recording)
@@ -43,24 +46,34 @@ def capture_begin(
         raise RuntimeError("a capture is going on already: captures cannot be nested")
     if apic and external:
         raise ValueError("apic= and external= exclude each other")
-    graph = Graph(device)
+    graph = Graph(device if stream is None else stream.device)
+    if graph.device.is_cuda:
+        graph.stream = stream or graph.device.stream
+        graph.stream._core._begin_capture(capture_mode is CaptureMode.THREAD_LOCAL)
+    else:
+        _core.begin_recording(graph.recording)
     _captures.append(graph)
-    _core.begin_recording(graph.recording)
 
 
 def capture_end(device=None, stream=None):
     """Ends the capture and returns its graph."""
     if not _captures:
         raise RuntimeError("Graph capture is not active")
-    _core.end_recording()
-    return _captures.pop()
+    graph = _captures.pop()
+    if graph.device.is_cuda:
+        graph.cuda_graph = graph.stream._core._end_capture()
+    else:
+        _core.end_recording()
+    return graph
 
 
 def capture_launch(graph, stream=None):
     """Runs what was recorded; inside another capture it becomes part of that."""
     if not isinstance(graph, Graph):
         raise TypeError(f"expected a graph, found {type(graph).__name__}")
-    if _core.is_recording():
+    if graph.cuda_graph is not None:
+        graph.cuda_graph._launch((stream or graph.device.stream)._core)
+    elif _core.is_recording():
         _core.current_recording()._add_graph(graph.recording)
     else:
         graph.recording._run()
@@ -152,6 +165,10 @@ def capture_while(condition, while_body, stream=None, **kwargs):
 
 
 def capture_debug_dot_print(graph, path, verbose=True):
+    """Writes a description of the graph for Graphviz."""
+    if graph.cuda_graph is not None:
+        graph.cuda_graph._write_dot(path)
+        return
     raise RuntimeError("graphs of the CPU have no dot file: they are sequences")
 
 

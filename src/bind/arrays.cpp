@@ -155,7 +155,7 @@ void export_arrays(nb::module_& m) {
         .def("_copy_from",
              [](const Array& to, const Array& from) { change(to, [to, from] { runtime::copy(to, from); }); })
         .def("_read_element", [](const Array& a, int64_t offset, ValueObject& to) {
-            std::memcpy(to.data(), a.data() + offset, to.size());
+            a.device().copy_to_host(to.data(), a.data() + offset, static_cast<int64_t>(to.size()));
         });
 }
 

@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
     export_types(m);
     export_values(m);
     export_devices(m);
+    export_cuda(m);
     export_arrays(m);
     allow_common_bases(m.attr("Array"));
     export_functions(m);

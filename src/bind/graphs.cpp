@@ -59,7 +59,8 @@ void export_graphs(nb::module_& m) {
         });
     m.def("read_condition", [](const Array& array) {
         int32_t value = 0;
-        std::memcpy(&value, condition_of(array).data(), sizeof(value));
+        const Array condition = condition_of(array);
+        condition.device().copy_to_host(&value, condition.data(), sizeof(value));
         return value != 0;
     });
     m.def("begin_recording", [](std::shared_ptr<Graph> graph) { g_recordings.push_back(std::move(graph)); });

@@ -48,6 +48,12 @@ bool g_blocks = false;
 // Called before and after each launch (kernel, dim, arguments, device, adjoint, after), or null.
 PyObject* g_observer = nullptr;
 
+// Where a launch runs, and how.
+struct Where {
+    runtime::Device& device;
+    runtime::LaunchOptions options;
+};
+
 LaunchShape read_shape(PyObject* dim) {
     LaunchShape shape;
     const auto extent = [](PyObject* number) {
@@ -191,7 +197,9 @@ KernelInstance& generic_instance(runtime::Kernel& kernel, const Arguments& argum
 KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments, int block_dim) {
     const KernelObject& object = *nb::inst_ptr<KernelObject>(kernel_object);
     runtime::Kernel& kernel = kernel_of(kernel_object);
-    if (KernelInstance* single = kernel.single(); single != nullptr && block_dim == 1) {
+    // Where blocks count on the CPU too, the kernel keeps account of their sizes.
+    KernelInstance* single = block_dim == 1 ? kernel.single() : g_blocks ? nullptr : kernel.for_all_blocks();
+    if (single != nullptr) {
         complete(arguments, object, single->forward().parameters().size());
         return *single;
     }
@@ -203,8 +211,9 @@ KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments, int 
     return kernel.instance({}, block_dim);
 }
 
-void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, const LaunchShape& shape) {
-    if (runtime::Graph* graph = recording()) {
+void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, const LaunchShape& shape,
+                   const Where& where) {
+    if (runtime::Graph* graph = recording(); graph != nullptr && where.device.capabilities().synchronous) {
         (void)runtime::item_count(code, shape);  // refuses what a launch would
         block.before_write();                    // tapes are told what will be overwritten
         graph->add_launch(code, block.data(), shape, block.written(), block.keep(kernel));
@@ -212,7 +221,7 @@ void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, co
     }
     const nb::gil_scoped_release release;
     block.before_write();
-    runtime::run(code, block.data(), shape);
+    where.device.launch(code, block.data(), shape, where.options);
 }
 
 void pack_all(ArgumentBlock& block, const Arguments& arguments, const Code& code, runtime::Device& device) {
@@ -220,11 +229,11 @@ void pack_all(ArgumentBlock& block, const Arguments& arguments, const Code& code
 }
 
 void launch_forward(nb::handle kernel, KernelInstance& instance, const Arguments& arguments, const LaunchShape& shape,
-                    runtime::Device& device) {
+                    const Where& where) {
     Code& code = instance.forward();
     ArgumentBlock block(instance.name(), code.block_bytes());
-    pack_all(block, arguments, code, device);
-    run_or_record(kernel, code, block, shape);
+    pack_all(block, arguments, code, where.device);
+    run_or_record(kernel, code, block, shape, where);
 }
 
 // The arrays that a value of the type holds, in order: where their descriptors are, and of how many dimensions.
@@ -290,11 +299,11 @@ void convert_arrays(Arguments& arguments, const Code& code) {
 
 // A launch on a tape: what its derivative needs is saved when it is overwritten, by this launch or later.
 std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, KernelInstance& instance, Arguments& arguments,
-                                              const LaunchShape& shape, runtime::Device& device) {
+                                              const LaunchShape& shape, const Where& where) {
     Code* code = &instance.forward();
     convert_arrays(arguments, *code);
     ArgumentBlock block(instance.name(), code->block_bytes());
-    pack_all(block, arguments, *code, device);
+    pack_all(block, arguments, *code, where.device);
     const bool backward = instance.options().enable_backward;
     const auto record = std::make_shared<LaunchRecord>(
         instance, backward ? given_arrays(arguments, *code, block.data()) : std::vector<LaunchRecord::Given>(),
@@ -305,12 +314,12 @@ std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, KernelInstance&
         code = &record->forward();
     }
     if (record->log() == nullptr) {
-        run_or_record(kernel, *code, block, shape);
+        run_or_record(kernel, *code, block, shape, where);
     } else {
         ArgumentBlock longer(instance.name(), code->block_bytes());
-        pack_all(longer, arguments, *code, device);
+        pack_all(longer, arguments, *code, where.device);
         longer.pack(*record->log(), code->parameters().back());
-        run_or_record(kernel, *code, longer, shape);
+        run_or_record(kernel, *code, longer, shape, where);
     }
     record->watch([] {
         // Dropped by any thread, asked with the GIL or without.
@@ -338,7 +347,7 @@ nb::object own_gradient(PyObject* argument) {
 // `gradients`: for each argument the gradient to use; where it has none, or there are none, the argument's own, unless
 // `given_only`. `record`: of the launch, or null.
 void launch_adjoint(nb::handle kernel, KernelInstance& instance, const Arguments& arguments, const nb::tuple& gradients,
-                    bool given_only, const LaunchShape& shape, runtime::Device& device, LaunchRecord* record) {
+                    bool given_only, const LaunchShape& shape, const Where& where, LaunchRecord* record) {
     Code* code = nullptr;
     {
         const nb::gil_scoped_release release;
@@ -351,7 +360,7 @@ void launch_adjoint(nb::handle kernel, KernelInstance& instance, const Arguments
     if (record != nullptr) {
         for (const runtime::Array& array : record->write_arguments(block.data())) block.hold(array);
     } else {
-        for (size_t i = 0; i < own; ++i) block.pack(arguments[i], parameters[i], device);
+        for (size_t i = 0; i < own; ++i) block.pack(arguments[i], parameters[i], where.device);
         if (!needs.restored.empty() || needs.results > 0) {
             throw UserError(ErrorKind::Gradient, "the adjoint of kernel '" + instance.name() +
                                                      "' needs values that the kernel " +
@@ -369,12 +378,12 @@ void launch_adjoint(nb::handle kernel, KernelInstance& instance, const Arguments
         if (missing) gradient = given_only ? nb::object(nb::none()) : own_gradient(arguments[of]);
         runtime::Parameter parameter = parameters[own + k];
         parameter.name = "gradient of " + parameters[of].name;
-        block.pack_gradient(gradient.ptr(), parameter, device);
+        block.pack_gradient(gradient.ptr(), parameter, where.device);
         made[of] = as_array(gradient.ptr());
     }
     if (needs.results > 0) block.pack(*record->log(), parameters.back());
     for (Code* part : runtime::adjoint_codes(instance, block.data(), shape)) {
-        run_or_record(kernel, *part, block, shape);
+        run_or_record(kernel, *part, block, shape, where);
     }
     if (record != nullptr && !needs.extremes.empty()) record->clear_replaced(made);
 }
@@ -400,7 +409,7 @@ nb::list call_kernel(nb::handle kernel, const nb::list& values, const std::vecto
     }
     {
         const nb::gil_scoped_release release;
-        runtime::run(code, block.data(), LaunchShape());
+        runtime::run_on_host(code, block.data(), LaunchShape());
     }
     return out;
 }
@@ -504,6 +513,36 @@ void observe(nb::handle kernel, const LaunchShape& shape, const Arguments& argum
                     "forward mode does not see through adjoints: use wp.hvp() for second derivatives");
 }
 
+int number_of(PyObject* value, int otherwise, int least, const char* name) {
+    if (value == nullptr || value == Py_None) return otherwise;
+    const long number = PyLong_AsLong(value);
+    if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+    if (number < least || number > INT32_MAX) {
+        throw UserError(ErrorKind::Value, std::string("Error launching kernel, ") + name + " must be at least " +
+                                              std::to_string(least) + ", found " + std::to_string(number));
+    }
+    return static_cast<int>(number);
+}
+
+Where where_of(const Values& values) {
+    PyObject* stream = values[Stream];
+    const bool has_stream = stream != nullptr && stream != Py_None;
+    const nb::object device = has_stream ? nb::object(nb::handle(stream).attr("device")) : nb::object();
+    Where where{device_of(has_stream ? device.ptr() : values[DeviceName]), {}};
+    if (has_stream) {
+        where.options.stream = reinterpret_cast<void*>(nb::cast<uintptr_t>(nb::handle(stream).attr("cuda_stream")));
+    }
+    if (values[ResolvedBlockDim] != nullptr) {
+        where.options.block_dim = static_cast<int>(PyLong_AsLong(values[ResolvedBlockDim]));
+    } else if (where.device.capabilities().host_memory) {
+        where.options.block_dim = block_dim_of(values[BlockDim]);
+    } else {
+        where.options.block_dim = number_of(values[BlockDim], where.options.block_dim, 1, "block_dim");
+    }
+    where.options.max_blocks = number_of(values[MaxBlocks], 0, 0, "max_blocks");
+    return where;
+}
+
 nb::object launch_with(const Values& values) {
     const nb::handle kernel(values[Kernel]);
     if (!nb::isinstance<KernelObject>(kernel)) {
@@ -513,10 +552,9 @@ nb::object launch_with(const Values& values) {
                             class_name(values[Kernel]) + "'");
     }
     const LaunchShape shape = read_shape(values[Dim]);
-    runtime::Device& device = device_of(values[DeviceName]);
-    const int block_dim = values[ResolvedBlockDim] == nullptr
-                              ? block_dim_of(values[BlockDim])
-                              : static_cast<int>(PyLong_AsLong(values[ResolvedBlockDim]));
+    const Where where = where_of(values);
+    runtime::Device& device = where.device;
+    const int block_dim = where.options.block_dim;
     Arguments arguments(values[Inputs], values[Outputs]);
     if (truth(values[RecordCmd], false)) {
         const nb::object none = nb::none();
@@ -528,7 +566,8 @@ nb::object launch_with(const Values& values) {
     const bool adjoint = truth(values[Adjoint], false);
     if (g_forward != nullptr && adjoint) refuse_in_forward_mode();
     if (g_forward != nullptr) {
-        if (block_dim != 1) throw UserError(ErrorKind::Unsupported, "forward mode has blocks of one thread only");
+        if (block_dim != 1 && device.capabilities().host_memory)
+            throw UserError(ErrorKind::Unsupported, "forward mode has blocks of one thread only");
         instance_of(kernel, arguments, block_dim);  // adds the defaults
         nb::handle(g_forward).attr("_launch")(kernel, dims_of(shape), arguments.tuple(),
                                               nb::cast(&device, nb::rv_policy::reference));
@@ -538,11 +577,11 @@ nb::object launch_with(const Values& values) {
     KernelInstance& instance = instance_of(kernel, arguments, block_dim);
     if (adjoint) {
         const nb::tuple gradients = Arguments(values[AdjInputs], values[AdjOutputs]).tuple();
-        launch_adjoint(kernel, instance, arguments, gradients, false, shape, device, nullptr);
+        launch_adjoint(kernel, instance, arguments, gradients, false, shape, where, nullptr);
     } else if (g_tape == nullptr || !truth(values[RecordTape], true)) {
-        launch_forward(kernel, instance, arguments, shape, device);
+        launch_forward(kernel, instance, arguments, shape, where);
     } else {
-        const std::shared_ptr<LaunchRecord> record = launch_recorded(kernel, instance, arguments, shape, device);
+        const std::shared_ptr<LaunchRecord> record = launch_recorded(kernel, instance, arguments, shape, where);
         const nb::object tape = nb::borrow(g_tape);
         tape.attr("_record_launch")(kernel, dims_of(shape), arguments.tuple(),
                                     nb::cast(&device, nb::rv_policy::reference), nb::cast(record), block_dim);
@@ -586,7 +625,7 @@ void export_launch(nb::module_& m) {
             Arguments given(arguments.ptr(), nullptr);
             KernelInstance& instance = record ? record->instance() : instance_of(kernel, given, 1);
             launch_adjoint(kernel, instance, given, gradients.value_or(nb::tuple()), gradients.has_value(),
-                           read_shape(dim.ptr()), device, record.get());
+                           read_shape(dim.ptr()), Where{device, {}}, record.get());
         },
         nb::arg("kernel"), nb::arg("dim"), nb::arg("arguments"), nb::arg("device"), nb::arg("record"),
         nb::arg("gradients") = nb::none(),

@@ -25,7 +25,8 @@ struct Options {
 enum class ImageFormat {
     Object,         // a relocatable ELF object for this machine, loaded by runtime/cpu/object_loader
     SharedLibrary,  // an ELF shared library, opened with dlopen
-    Ptx,            // text that NVIDIA's driver compiles, for it takes kernels as nvptx/thread_entry.cpp tells
+    Ptx,            // text that NVIDIA's driver compiles; kernels are entered as nvptx/thread_entry.cpp tells
+    Cubin,          // what the driver made of it
 };
 
 struct Image {

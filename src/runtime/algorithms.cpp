@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "ir/layout.h"
+#include "runtime/host_copies.h"
 
 namespace weft::runtime {
 namespace {
@@ -162,7 +163,10 @@ void inner_of(const Array& a, const Array& b, const Array& out, int axis, int64_
 
 }  // namespace
 
-void scan(const Array& in, const Array& out, bool inclusive) {
+void scan(const Array& from, const Array& to, bool inclusive) {
+    HostCopies host;
+    const Array in = host.read(from);
+    const Array out = host.changed(to);
     if (in.size() == 0) return;
     out.before_write();
     switch (in.element().element()) {
@@ -181,10 +185,15 @@ void scan(const Array& in, const Array& out, bool inclusive) {
         default:
             throw InternalError("a prefix sum of a type that has none");
     }
+    host.finish();
 }
 
-void sort_pairs(const Array& keys, const Array& values, int64_t begin, int64_t count, int begin_bit, int end_bit) {
+void sort_pairs(const Array& all_keys, const Array& all_values, int64_t begin, int64_t count, int begin_bit,
+                int end_bit) {
     if (count < 2) return;
+    HostCopies host;
+    const Array keys = host.changed(all_keys);
+    const Array values = host.changed(all_values);
     const ir::Scalar type = keys.element().element();
     const int64_t size = ir::size_of(keys.element());
     std::vector<Pair> pairs(static_cast<size_t>(count));
@@ -196,10 +205,16 @@ void sort_pairs(const Array& keys, const Array& values, int64_t begin, int64_t c
     values.before_write();
     permute(keys, begin, pairs);
     permute(values, begin, pairs);
+    host.finish();
 }
 
-void encode_runs(const Array& values, int64_t count, const Array& run_values, const Array& run_lengths,
-                 const Array& runs) {
+void encode_runs(const Array& of, int64_t count, const Array& values_to, const Array& lengths_to,
+                 const Array& count_to) {
+    HostCopies host;
+    const Array values = host.read(of);
+    const Array run_values = host.changed(values_to);
+    const Array run_lengths = host.changed(lengths_to);
+    const Array runs = host.changed(count_to);
     for (const Array* written : {&run_values, &run_lengths, &runs}) written->before_write();
     int32_t found = 0;
     for (int64_t i = 0; i < count;) {
@@ -212,24 +227,34 @@ void encode_runs(const Array& values, int64_t count, const Array& run_values, co
         i = end;
     }
     write<int32_t>(runs.data(), found);
+    host.finish();
 }
 
-void sum_along(const Array& values, const Array& out, int axis, int64_t count) {
+void sum_along(const Array& of, const Array& to, int axis, int64_t count) {
+    HostCopies host;
+    const Array values = host.read(of);
+    const Array out = host.changed(to);
     out.before_write();
     if (values.element().element() == ir::Scalar::F32) {
         sum_of<float>(values, out, axis, count);
     } else {
         sum_of<double>(values, out, axis, count);
     }
+    host.finish();
 }
 
-void inner_along(const Array& a, const Array& b, const Array& out, int axis, int64_t count) {
+void inner_along(const Array& first, const Array& second, const Array& to, int axis, int64_t count) {
+    HostCopies host;
+    const Array a = host.read(first);
+    const Array b = host.read(second);
+    const Array out = host.changed(to);
     out.before_write();
     if (a.element().element() == ir::Scalar::F32) {
         inner_of<float>(a, b, out, axis, count);
     } else {
         inner_of<double>(a, b, out, axis, count);
     }
+    host.finish();
 }
 
 }  // namespace weft::runtime

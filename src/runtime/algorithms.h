@@ -1,5 +1,6 @@
-// Algorithms on whole arrays in host memory: prefix sums, sorts, run lengths, sums and inner products. Arguments have
-// been checked by the caller (python/warp/algorithms.py): types, shapes, sizes.
+// Algorithms on whole arrays on the host: prefix sums, sorts, run lengths, sums and inner products. Arguments have
+// been checked by the caller (python/warp/algorithms.py): types, shapes, sizes. Arrays of other devices travel to the
+// host and back.
 #pragma once
 
 #include <cstdint>

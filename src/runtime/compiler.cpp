@@ -21,7 +21,7 @@
 #include "codegen/compile.h"
 #include "ir/text.h"
 #include "runtime/cache.h"
-#include "runtime/cpu/image_loader.h"
+#include "runtime/image.h"
 
 namespace weft::runtime {
 namespace {
@@ -86,7 +86,8 @@ struct CompileJob {
     void compile() {
         codegen::Backend* opened = nullptr;
         timed("open", [&] { opened = &backend->open(); });
-        const codegen::Image made = codegen::compile(*module, *opened, options, &times);
+        codegen::Image made = codegen::compile(*module, *opened, options, &times);
+        timed("finish", [&] { made = finished(std::move(made), options); });
         // Loaded first: what does not load must not be stored.
         timed("load", [&] { image = load_image(made); });
         if (!cache || !cache->writable()) return;
@@ -258,11 +259,17 @@ codegen::KernelEntry LoadedKernel::wait() {
     if (const auto entry = entry_.load(std::memory_order_acquire)) return entry;
     job_->service->wait(*job_);
     if (job_->error) std::rethrow_exception(job_->error);
+    if (!job_->backend->runs_on_host) return nullptr;
     void* found = job_->image->find(codegen::entry_symbol(kernel_));
     WEFT_CHECK(found != nullptr, "compiled code has no kernel " + kernel_);
     const auto entry = reinterpret_cast<codegen::KernelEntry>(found);
     entry_.store(entry, std::memory_order_release);
     return entry;
+}
+
+LoadedImage& LoadedKernel::image() {
+    wait();
+    return *job_->image;
 }
 
 std::vector<codegen::StageTime> LoadedKernel::times() const {

@@ -1,7 +1,7 @@
 // The compile service: turns IR into callables on background threads, through the disk cache.
 // Identical requests share one compile. Survives fork (the child compiles on threads of its own) and the end of the
 // process. Not here: the compile pipeline (codegen/compile.h), cache files (cache.h), loading of images
-// (cpu/image_loader.h).
+// (image.h).
 #pragma once
 
 #include <atomic>
@@ -16,6 +16,7 @@
 namespace weft::runtime {
 
 class DiskCache;
+class LoadedImage;
 struct CompileJob;
 
 // One requested kernel: perhaps still being compiled, later callable for as long as this object lives.
@@ -26,7 +27,10 @@ class LoadedKernel {
     // Whether wait() returns (or throws) at once.
     bool ready() const;
     // Blocks until the compile has ended (do not hold the GIL); throws what it threw: UserError or InternalError.
+    // Null when the code is not for the host.
     codegen::KernelEntry wait();
+    // The same, for code of other machines.
+    LoadedImage& image();
     const std::string& name() const { return kernel_; }
     // After wait(): milliseconds a stage ("key", "cache", "prepare", "emit", ..., "store", "load"), and where the code
     // came from.

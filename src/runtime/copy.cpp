@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "ir/layout.h"
+#include "runtime/device.h"
+#include "runtime/strided_kernels.h"
 
 namespace weft::runtime {
 namespace {
@@ -131,6 +133,50 @@ bool overlap(const Array& a, const Array& b) {
     return a_begin < b_end && b_begin < a_end;
 }
 
+bool on_host(const Array& array) { return array.device().capabilities().host_memory; }
+
+Array dense_on(Device& device, const Array& like) { return {like.element(), like.shape(), device, false}; }
+
+// At least one of them is not in the host's memory.
+void copy_on_devices(const Array& to, const Array& from) {
+    Device& there = to.device();
+    Device& here = from.device();
+    if (&there == &here) {
+        if (overlap(to, from)) {
+            const Array aside = dense_on(here, from);
+            copy_on_devices(aside, from);
+            copy_on_devices(to, aside);
+        } else if (to.is_contiguous() && from.is_contiguous()) {
+            there.copy_within(to.data(), from.data(), to.size() * ir::size_of(to.element()));
+        } else {
+            copy_by_kernel(to, from);
+        }
+        return;
+    }
+    if (!from.is_contiguous()) {
+        const Array aside = dense_on(here, from);
+        copy(aside, from);
+        copy_on_devices(to, aside);
+        return;
+    }
+    if (!to.is_contiguous()) {
+        const Array aside = dense_on(there, to);
+        copy_on_devices(aside, from);
+        copy(to, aside);
+        return;
+    }
+    const int64_t bytes = to.size() * ir::size_of(to.element());
+    if (on_host(from)) {
+        there.copy_from_host(to.data(), from.data(), bytes);
+    } else if (on_host(to)) {
+        here.copy_to_host(to.data(), from.data(), bytes);
+    } else {
+        const Array aside = dense_on(*devices().front(), from);
+        copy_on_devices(aside, from);
+        copy_on_devices(to, aside);
+    }
+}
+
 }  // namespace
 
 void copy(const Array& to, const Array& from) {
@@ -140,6 +186,7 @@ void copy(const Array& to, const Array& from) {
                "arrays of different shapes");
     if (to.size() == 0) return;
     to.before_write();
+    if (!on_host(to) || !on_host(from)) return copy_on_devices(to, from);
     if (overlap(to, from)) {
         const Array aside(from.element(), from.shape(), from.device(), false);
         copy_dimensions(aside.data(), from.data(), collapse(from.shape(), aside.strides(), from.strides()), size);
@@ -154,6 +201,11 @@ uint64_t content_hash(const Array& array) {
     if (array.size() > 0) {
         // The bytes are taken as they lie in a contiguous copy: in blocks of the same size whatever the strides.
         const int64_t size = ir::size_of(array.element());
+        if (!on_host(array)) {
+            const Array aside = dense_on(*devices().front(), array);
+            copy(aside, array);
+            return content_hash(aside);
+        }
         if (array.is_contiguous()) {
             hasher.add(array.data(), static_cast<size_t>(array.size() * size));
         } else {
@@ -169,6 +221,7 @@ uint64_t content_hash(const Array& array) {
 void fill(const Array& to, const std::byte* value) {
     if (to.size() == 0) return;
     to.before_write();
+    if (!on_host(to)) return fill_by_kernel(to, value);
     const int64_t size = ir::size_of(to.element());
     const std::array<int64_t, Array::kMaxDims> none{};
     copy_dimensions(to.data(), value, collapse(to.shape(), to.strides(), {none.data(), static_cast<size_t>(to.ndim())}),
@@ -179,7 +232,7 @@ void fill_zero(const Array& to) {
     if (to.size() == 0) return;
     if (to.is_contiguous()) {
         to.before_write();
-        std::memset(to.data(), 0, static_cast<size_t>(to.size() * ir::size_of(to.element())));
+        to.device().fill_zero(to.data(), to.size() * ir::size_of(to.element()));
         return;
     }
     const std::vector<std::byte> zero(static_cast<size_t>(ir::size_of(to.element())));

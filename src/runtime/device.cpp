@@ -8,6 +8,9 @@
 #include <fstream>
 #include <new>
 
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/launch.h"
+
 namespace weft::runtime {
 namespace {
 
@@ -49,6 +52,19 @@ class HostDevice final : public Device {
 
     void synchronize() override {}
 
+    void copy_from_host(void* to, const void* from, int64_t bytes) override { copy_within(to, from, bytes); }
+    void copy_to_host(void* to, const void* from, int64_t bytes) override { copy_within(to, from, bytes); }
+    void copy_within(void* to, const void* from, int64_t bytes) override {
+        if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+    }
+    void fill_zero(void* to, int64_t bytes) override {
+        if (bytes > 0) std::memset(to, 0, static_cast<size_t>(bytes));
+    }
+    void launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
+                const LaunchOptions&) override {
+        run_on_host(code, arguments, shape);
+    }
+
     int64_t total_memory() const override { return pages(_SC_PHYS_PAGES); }
     int64_t free_memory() const override { return pages(_SC_AVPHYS_PAGES); }
 
@@ -65,7 +81,11 @@ Device::Device(std::string alias, std::string description, int ordinal, Capabili
 
 const std::vector<Device*>& devices() {
     static HostDevice host;
-    static const std::vector<Device*> all = {&host};
+    static const std::vector<Device*> all = [] {
+        std::vector<Device*> out = {&host};
+        for (cuda::CudaDevice* device : cuda::cuda_devices()) out.push_back(device);
+        return out;
+    }();
     return all;
 }
 

@@ -7,11 +7,22 @@
 #include <string>
 #include <vector>
 
+#include "codegen/backend.h"
+
 namespace weft::runtime {
 
 struct Capabilities {
     bool host_memory = false;  // the host reads and writes its memory directly
     bool synchronous = false;  // a launch has ended when it returns
+};
+
+class Code;
+
+// What a launch may ask of a device that runs blocks of threads.
+struct LaunchOptions {
+    int block_dim = 256;     // threads of a block
+    int max_blocks = 0;      // at once; 0: no bound
+    void* stream = nullptr;  // of the device; null: its current one
 };
 
 class Device {
@@ -30,6 +41,18 @@ class Device {
     virtual void synchronize() = 0;
     virtual int64_t total_memory() const = 0;
     virtual int64_t free_memory() const = 0;
+
+    // What codegen::Options::architecture is to be for this device.
+    virtual std::string architecture() const { return {}; }
+    // Between the host's memory and this device's. On return the host's memory is free again, or filled.
+    virtual void copy_from_host(void* to, const void* from, int64_t bytes) = 0;
+    virtual void copy_to_host(void* to, const void* from, int64_t bytes) = 0;
+    // Within this device's memory, not overlapping; after what was begun before, and before what is begun later.
+    virtual void copy_within(void* to, const void* from, int64_t bytes) = 0;
+    virtual void fill_zero(void* to, int64_t bytes) = 0;
+    // Runs all items (launch.h).
+    virtual void launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
+                        const LaunchOptions& options) = 0;
 
   protected:
     Device(std::string alias, std::string description, int ordinal, Capabilities capabilities);

@@ -32,10 +32,8 @@ void Graph::add_launch(Code& code, const std::byte* arguments, const codegen::La
     const auto bytes = static_cast<size_t>(code.block_bytes());
     auto block = std::make_shared<std::vector<double>>(bytes / sizeof(double) + 2);
     std::memcpy(block->data(), arguments, bytes);
-    add(
-        [&code, block, shape, keep = std::move(keep)] {
-            weft::runtime::run(code, reinterpret_cast<const std::byte*>(block->data()), shape);
-        },
+    add([&code, block, shape,
+         keep = std::move(keep)] { run_on_host(code, reinterpret_cast<const std::byte*>(block->data()), shape); },
         std::move(written));
 }
 

@@ -35,11 +35,37 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
     }
     uses_thread_index_ = contains(*module_, *function, ir::Opcode::ThreadIndex);
     has_assertions_ = contains(*module_, *function, ir::Opcode::Assert);
-    loaded_ = Runtime::get().compiler().request(module_, kernel, options.backend, options.codegen);
+    name_ = kernel;
+    backend_ = options.backend;
+    options_ = options.codegen;
+}
+
+LoadedKernel& Code::loaded(const Device& device) {
+    const bool on_host = device.capabilities().host_memory;
+    const std::lock_guard lock(mutex_);
+    auto& slot = loaded_[device.backend() + " " + device.architecture()];
+    if (slot == nullptr) {
+        codegen::Options options = options_;
+        options.architecture = device.architecture();
+        slot = Runtime::get().compiler().request(module_, name_, on_host ? backend_ : device.backend(), options);
+    }
+    return *slot;
+}
+
+std::shared_ptr<LoadedKernel> Code::loaded() {
+    const Device& host = *devices().front();
+    loaded(host);
+    const std::lock_guard lock(mutex_);
+    return loaded_.at(host.backend() + " " + host.architecture());
+}
+
+bool Code::is_compiled() {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(loaded_, [](const auto& entry) { return entry.second->ready(); });
 }
 
 codegen::KernelEntry Code::wait() {
-    const codegen::KernelEntry entry = loaded_->wait();
+    const codegen::KernelEntry entry = loaded()->wait();
     entry_.store(entry, std::memory_order_release);
     return entry;
 }
@@ -165,7 +191,9 @@ std::set<int> Kernel::block_dims() {
 
 void Kernel::note(KernelInstance& instance, int depends_on, int block_dim) {
     block_dims_.insert(block_dim);
-    if (block_dim == 1 && depends_on == 0 && !generic_) single_.store(&instance, std::memory_order_release);
+    if (depends_on != 0 || generic_) return;
+    for_all_blocks_.store(&instance, std::memory_order_release);
+    if (block_dim == 1) single_.store(&instance, std::memory_order_release);
 }
 
 KernelInstance& Kernel::instance(std::span<const ir::Type> types, int block_dim) {
@@ -205,6 +233,8 @@ KernelInstance& Kernel::instance(std::span<const ir::Type> types, int block_dim)
         const std::vector<ir::Type> list(types.begin(), types.end());
         if (std::ranges::find(instance_types_, list) == instance_types_.end()) instance_types_.push_back(list);
     }
+    // Compiled in the background while the launch goes on.
+    instance.forward().loaded(Runtime::get().default_device());
     note(instance, key.second, block_dim);
     return instance;
 }

@@ -3,6 +3,7 @@
 // here: packing arguments (bind) and running (launch.h).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "opt/opt.h"
 #include "runtime/access.h"
 #include "runtime/compiler.h"
+#include "runtime/device.h"
 
 namespace weft::runtime {
 
@@ -54,11 +56,16 @@ class Code {
     // Arrays of which items touch elements of their own, on conditions (opt.h).
     const std::vector<opt::OwnElements>& own_elements() const { return own_elements_; }
 
-    // The entry if it is compiled, else null.
+    // The host's entry if it is compiled, else null.
     codegen::KernelEntry ready() const { return entry_.load(std::memory_order_acquire); }
-    // Waits for the compile; not to be called with the GIL held. Throws what the compile threw.
+    // Waits for the host's; not to be called with the GIL held. Throws what the compile threw.
     codegen::KernelEntry wait();
-    std::shared_ptr<LoadedKernel> loaded() const { return loaded_; }
+    // The code for a device: asked for when first needed.
+    LoadedKernel& loaded(const Device& device);
+    std::shared_ptr<LoadedKernel> loaded();  // the host's
+    bool is_compiled();                      // for any device
+    // What a device launches, for a device whose code is not the host's; null while unknown.
+    std::atomic<void*>& handle(int ordinal) { return handles_.at(static_cast<size_t>(ordinal)); }
 
     // Atomics that are not on own elements, in numbers: an item waits for so many locked instructions, at least.
     int shared_atomics() const { return shared_atomics_; }
@@ -76,7 +83,12 @@ class Code {
     int64_t block_bytes_ = 0;
     bool uses_thread_index_ = false;
     bool has_assertions_ = false;
-    std::shared_ptr<LoadedKernel> loaded_;
+    std::string name_;
+    std::string backend_;  // of the host; "": its default
+    codegen::Options options_;
+    std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<LoadedKernel>> loaded_;  // by the device's backend and architecture
+    std::array<std::atomic<void*>, 32> handles_{};
     std::atomic<codegen::KernelEntry> entry_{nullptr};
 };
 
@@ -119,7 +131,7 @@ class KernelInstance {
     // The kernel that computes this one and its tangent (ad/forward.h), as a kernel of its own, so that it has an
     // adjoint and a tangent too. Throws UserError (Gradient) where it is refused.
     std::unique_ptr<KernelInstance> tangent() const;
-    bool is_compiled() const { return forward_->loaded()->ready(); }
+    bool is_compiled() const { return forward_->is_compiled(); }
 
   private:
     std::unique_ptr<Gathered> gather(const ir::Module& adjoint_module, const std::string& adjoint) const;
@@ -157,6 +169,8 @@ class Kernel {
     // The only instance of a kernel that is not generic and whose code is the same for all block sizes, once it has
     // been asked for with a size of 1; else null.
     KernelInstance* single() const { return single_.load(std::memory_order_acquire); }
+    // The same, asked for with any size.
+    KernelInstance* for_all_blocks() const { return for_all_blocks_.load(std::memory_order_acquire); }
     // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not
     // to be called with the GIL held. `block_dim`: what wp.block_dim() is.
     KernelInstance& instance(std::span<const ir::Type> types, int block_dim = 1);
@@ -182,6 +196,7 @@ class Kernel {
     std::set<int> block_dims_;
     std::vector<std::vector<ir::Type>> instance_types_;
     std::atomic<KernelInstance*> single_{nullptr};
+    std::atomic<KernelInstance*> for_all_blocks_{nullptr};
 };
 
 }  // namespace weft::runtime

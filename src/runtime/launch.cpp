@@ -157,7 +157,17 @@ int64_t item_count(const Code& code, const codegen::LaunchShape& shape) {
     return items;
 }
 
-void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& wanted) {
+std::string failure_text(int64_t item, std::span<const int64_t> dims, const std::string& message) {
+    std::string thread;
+    for (size_t d = std::max<size_t>(dims.size(), 1); d-- > 0;) {
+        const int64_t extent = d > 0 ? std::max<int64_t>(dims[d], 1) : INT64_MAX;
+        thread = std::to_string(item % extent) + (thread.empty() ? "" : ", ") + thread;
+        item /= extent;
+    }
+    return "in thread (" + thread + "): " + message;
+}
+
+void run_on_host(Code& code, const std::byte* arguments, const codegen::LaunchShape& wanted) {
     codegen::LaunchShape shape = wanted;
     const int64_t items = item_count(code, shape);
     codegen::KernelEntry entry = code.ready();
@@ -193,15 +203,8 @@ void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& wan
 
     if (code.has_assertions()) {
         if (const std::optional<AssertFailure> failure = take_assert_failure()) {
-            // The thread by its coordinates, as wp.tid() gives them.
-            std::string thread;
-            int64_t rest = failure->item;
-            for (int d = std::max(shape.ndim, 1); d-- > 0;) {
-                const int64_t extent = d > 0 ? std::max<int64_t>(shape.dims[d], 1) : INT64_MAX;
-                thread = std::to_string(rest % extent) + (thread.empty() ? "" : ", ") + thread;
-                rest /= extent;
-            }
-            throw UserError(ErrorKind::Runtime, "in thread (" + thread + "): " + failure->message);
+            const std::span<const int64_t> dims(shape.dims, static_cast<size_t>(shape.ndim));
+            throw UserError(ErrorKind::Runtime, failure_text(failure->item, dims, failure->message));
         }
     }
 }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "codegen/backend.h"
@@ -10,9 +12,12 @@
 
 namespace weft::runtime {
 
-// All items of `shape`, in parallel where it pays; waits for the compile first. Throws what the compile threw, and
-// UserError (Runtime) where an assert of the kernel failed.
-void run(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape);
+// All items of `shape` on the host's cores, in parallel where it pays; waits for the compile first. Throws what the
+// compile threw, and UserError (Runtime) where an assert of the kernel failed.
+void run_on_host(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape);
+
+// "in thread (1, 2): message", the thread by its coordinates, as wp.tid() gives them.
+std::string failure_text(int64_t item, std::span<const int64_t> dims, const std::string& message);
 
 // The codes to run, in order, for the adjoint of a kernel on these arguments: as a gather where they allow it.
 std::vector<Code*> adjoint_codes(KernelInstance& instance, const std::byte* arguments,

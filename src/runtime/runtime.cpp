@@ -9,7 +9,9 @@ Runtime& Runtime::get() {
     return runtime;
 }
 
-Runtime::Runtime() : default_device_(devices().front()) { set_cache(DiskCache::default_directory(), true); }
+Runtime::Runtime() : default_device_(devices().size() > 1 ? devices()[1] : devices().front()) {
+    set_cache(DiskCache::default_directory(), true);
+}
 
 void Runtime::set_cache(const std::string& directory, bool enabled) {
     if (enabled && cache_ != nullptr && cache_->directory() == directory) return;

@@ -53,7 +53,7 @@ void CpuMachine::print(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm:
     call_variadic(builder, "weft_print", {builder.getPtrTy()}, all);
 }
 
-void CpuMachine::assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, Value* item,
+void CpuMachine::assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, Value* /*shape*/, Value* item,
                                llvm::ArrayRef<Value*> numbers) const {
     llvm::SmallVector<Value*, 8> all = {format, item};
     all.append(numbers.begin(), numbers.end());

@@ -16,10 +16,11 @@ class CpuMachine final : public Machine {
     bool uses_device_maths() const override { return true; }
     std::string math_symbol(std::string_view c_name) const override { return std::string(c_name); }
     bool is_bound_at_load(std::string_view symbol) const override;
+    bool is_set_at_load(std::string_view) const override { return false; }
     llvm::Value* to_integer(llvm::IRBuilder<>& builder, llvm::Value* number, bool wide) const override;
     void print(llvm::IRBuilder<>& builder, llvm::Constant* format,
                llvm::ArrayRef<llvm::Value*> arguments) const override;
-    void assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm::Value* item,
+    void assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm::Value* shape, llvm::Value* item,
                        llvm::ArrayRef<llvm::Value*> numbers) const override;
     // Of the type KernelEntry (codegen/backend.h).
     llvm::Function* declare_kernel(ModuleContext& module, const ir::Function& kernel) const override;

@@ -77,6 +77,7 @@ void link_device_library(llvm::Module& module, const Machine& machine) {
                "the device library does not link");
     for (llvm::GlobalValue& value : module.global_values()) {
         if (value.isDeclaration() || mine.contains(value.getName().str())) continue;
+        if (machine.is_set_at_load(text(value.getName()))) continue;
         value.setLinkage(llvm::GlobalValue::InternalLinkage);
         value.setVisibility(llvm::GlobalValue::DefaultVisibility);
         if (auto* object = llvm::dyn_cast<llvm::GlobalObject>(&value)) object->setComdat(nullptr);

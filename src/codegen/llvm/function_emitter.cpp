@@ -82,27 +82,41 @@ Value* FunctionEmitter::offset(Value* address, int64_t bytes) {
                : builder_.CreateGEP(builder_.getInt8Ty(), address, builder_.getInt64(static_cast<uint64_t>(bytes)));
 }
 
-Scalars FunctionEmitter::load(ir::Type type, Value* address) {
+int64_t FunctionEmitter::alignment_of(const ir::Value* ref) const {
+    const auto known = alignments_.find(ref);
+    return known != alignments_.end() ? known->second : ir::align_of(ref->type.target());
+}
+
+llvm::Align FunctionEmitter::leaf_alignment(const Leaf& leaf, ir::Type type, int64_t alignment) const {
+    const auto whole = static_cast<uint64_t>(alignment != 0 ? alignment : ir::align_of(type));
+    const uint64_t at = llvm::commonAlignment(llvm::Align(whole), static_cast<uint64_t>(leaf.offset)).value();
+    const int64_t own = leaf.kind == LeafKind::Number ? std::max(ir::scalar_bits(leaf.scalar) / 8, 1) : 8;
+    return scalars_.alignment(std::min(own, static_cast<int64_t>(at)));
+}
+
+Scalars FunctionEmitter::load(ir::Type type, Value* address, int64_t alignment) {
     Scalars out;
     for (const Leaf& leaf : module_.leaves_of(type)) {
         Value* place = offset(address, leaf.offset);
+        const llvm::Align at = leaf_alignment(leaf, type, alignment);
         if (leaf.kind == LeafKind::Number) {
-            out.push_back(scalars_.load(leaf.scalar, place));
+            out.push_back(scalars_.load(leaf.scalar, place, at));
         } else {
-            out.push_back(builder_.CreateAlignedLoad(leaf_type(leaf), place, scalars_.alignment(8)));
+            out.push_back(builder_.CreateAlignedLoad(leaf_type(leaf), place, at));
         }
     }
     return out;
 }
 
-void FunctionEmitter::store(ir::Type type, const Scalars& scalars, Value* address) {
+void FunctionEmitter::store(ir::Type type, const Scalars& scalars, Value* address, int64_t alignment) {
     const auto& leaves = module_.leaves_of(type);
     for (size_t i = 0; i < leaves.size(); ++i) {
         Value* place = offset(address, leaves[i].offset);
+        const llvm::Align at = leaf_alignment(leaves[i], type, alignment);
         if (leaves[i].kind == LeafKind::Number) {
-            scalars_.store(leaves[i].scalar, scalars[i], place);
+            scalars_.store(leaves[i].scalar, scalars[i], place, at);
         } else {
-            builder_.CreateAlignedStore(scalars[i], place, scalars_.alignment(8));
+            builder_.CreateAlignedStore(scalars[i], place, at);
         }
     }
 }
@@ -535,20 +549,25 @@ void FunctionEmitter::op(const ir::Op& op) {
             return define(op, {builder_.CreateTrunc(operand(0)[1 + ndim + static_cast<size_t>(op.ints.at(0))],
                                                     builder_.getInt32Ty())});
         }
-        case Opcode::Member:
-            return define(
-                op, {offset(operand(0)[0], ir::offset_of(operand_type(0).target(), static_cast<int>(op.ints.at(0))))});
+        case Opcode::Member: {
+            const int64_t bytes = ir::offset_of(operand_type(0).target(), static_cast<int>(op.ints.at(0)));
+            const llvm::Align whole(static_cast<uint64_t>(alignment_of(op.operands[0])));
+            const llvm::Align part = llvm::commonAlignment(whole, static_cast<uint64_t>(bytes));
+            alignments_[op.result()] = static_cast<int64_t>(part.value());
+            return define(op, {offset(operand(0)[0], bytes)});
+        }
         case Opcode::MemberAt: {
             const ir::Type uniform = operand_type(0).target();
             Value* place = small_index(op.operands[1], uniform.part_count());
             const auto size = static_cast<uint64_t>(ir::size_of(uniform.element_type()));
+            alignments_[op.result()] = std::min(alignment_of(op.operands[0]), ir::align_of(uniform.element_type()));
             return define(op, {builder_.CreateGEP(builder_.getInt8Ty(), operand(0)[0],
                                                   builder_.CreateMul(place, builder_.getInt64(size)))});
         }
         case Opcode::Load:
-            return define(op, load(op.result()->type, operand(0)[0]));
+            return define(op, load(op.result()->type, operand(0)[0], alignment_of(op.operands[0])));
         case Opcode::Store:
-            return store(operand_type(1), operand(1), operand(0)[0]);
+            return store(operand_type(1), operand(1), operand(0)[0], alignment_of(op.operands[0]));
         case Opcode::Atomic:
             return define(op, emit_update(module_, builder_, scalars_, item_.shape, op, operand(0)[0], operand(1)));
         case Opcode::Shape:
@@ -639,9 +658,9 @@ Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmi
     builder.SetInsertPoint(plain);
     Scalars plain_old;
     for (size_t i = 0; i < leaves.size(); ++i) {
-        plain_old.push_back(scalars.load(leaves[i].scalar, place(leaves[i].offset)));
+        plain_old.push_back(scalars.load(leaves[i].scalar, place(leaves[i].offset), scalars.alignment(1)));
         Value* next = scalars.updated(op.atomic(), leaves[i].scalar, plain_old[i], values[i]);
-        scalars.store(leaves[i].scalar, next, place(leaves[i].offset));
+        scalars.store(leaves[i].scalar, next, place(leaves[i].offset), scalars.alignment(1));
     }
     builder.CreateBr(after);
     plain = builder.GetInsertBlock();
@@ -753,7 +772,7 @@ void FunctionEmitter::assertion(const ir::Op& op) {
     builder_.SetInsertPoint(failed);
     Scalars numbers;
     for (const ir::Value* number : llvm::ArrayRef(op.operands).drop_front()) numbers.push_back(scalar(number));
-    module_.machine.assert_failed(builder_, text(op.text), item_.item, numbers);
+    module_.machine.assert_failed(builder_, text(op.text), item_.shape, item_.item, numbers);
     Scalars nothing;
     for (const auto* phi : exit_->phis) nothing.push_back(llvm::Constant::getNullValue(phi->getType()));
     jump(*exit_, nothing);

@@ -58,9 +58,10 @@ class FunctionEmitter {
     llvm::IRBuilder<>& builder() { return builder_; }
     ItemContext& item() { return item_; }
     void set(const ir::Value* value, Scalars scalars) { values_[value] = std::move(scalars); }
-    // Loads a value laid out in memory (layout.h), by leaf.
-    Scalars load(ir::Type type, llvm::Value* address);
-    void store(ir::Type type, const Scalars& value, llvm::Value* address);
+    // Loads a value laid out in memory (layout.h), by leaf. `alignment`: what the address is a multiple of; 0: of what
+    // values of the type are.
+    Scalars load(ir::Type type, llvm::Value* address, int64_t alignment = 0);
+    void store(ir::Type type, const Scalars& value, llvm::Value* address, int64_t alignment = 0);
     llvm::Type* leaf_type(const Leaf& leaf);
     llvm::BasicBlock* block(const char* name);
     llvm::AllocaInst* entry_alloca(llvm::Type* type, const char* name, llvm::Value* count = nullptr);
@@ -98,6 +99,9 @@ class FunctionEmitter {
     void jump(Join& target, const Scalars& values);
     void branch(llvm::Value* condition, Join& target, const Scalars& values, llvm::BasicBlock* otherwise);
     void define_results(const ir::Op& op, const Join& join);
+    // What the address behind a Ref is a multiple of.
+    int64_t alignment_of(const ir::Value* ref) const;
+    llvm::Align leaf_alignment(const Leaf& leaf, ir::Type type, int64_t alignment) const;
     llvm::Value* index(const ir::Value* v, llvm::Value* extent);
     llvm::Value* wide_index(const ir::Value* v);
     llvm::Value* small_index(const ir::Value* v, int count);
@@ -115,6 +119,7 @@ class FunctionEmitter {
     std::unordered_map<const ir::Value*, llvm::Value*> wide_loops_;  // indices of loops, as i64
     ItemContext item_;
     std::unordered_map<const ir::Value*, Scalars> values_;
+    std::unordered_map<const ir::Value*, int64_t> alignments_;  // of Refs into packed structs and the like
     std::vector<Loop> loops_;
     Join* if_join_ = nullptr;
     Join* exit_ = nullptr;

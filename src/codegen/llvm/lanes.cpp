@@ -609,7 +609,7 @@ class LaneEmitter {
             for (const Leaf& leaf : leaves) {
                 Value* place = offset(a.base, leaf.offset);
                 out.push_back(leaf.kind == LeafKind::Number
-                                  ? scalars_.load(leaf.scalar, place)
+                                  ? scalars_.load(leaf.scalar, place, scalars_.alignment(1))
                                   : builder_.CreateAlignedLoad(leaf_type(leaf), place, llvm::Align(1)));
             }
             return out;
@@ -673,7 +673,7 @@ class LaneEmitter {
         for (size_t i = 0; i < leaves.size(); ++i) {
             Value* base = offset(a.base, leaves[i].offset);
             if (places == nullptr && !is_vector(values[i])) {
-                scalars_.store(leaves[i].scalar, values[i], base);
+                scalars_.store(leaves[i].scalar, values[i], base, scalars_.alignment(1));
                 continue;
             }
             // To one address the last lane writes last.

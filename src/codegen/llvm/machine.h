@@ -31,14 +31,17 @@ class Machine {
     // Whether who loads the code finds `symbol`: else the device library must have it.
     virtual bool is_bound_at_load(std::string_view symbol) const = 0;
 
+    // Whether the loader sets this variable of the device library: it stays visible.
+    virtual bool is_set_at_load(std::string_view variable) const = 0;
+
     // One number of float32 or float64 truncated to i32 or (`wide`) i64: what does not fit becomes the least number.
     virtual llvm::Value* to_integer(llvm::IRBuilder<>& builder, llvm::Value* number, bool wide) const = 0;
     // Prints `arguments`, promoted as C's variadic ones are, by a format of printf.
     virtual void print(llvm::IRBuilder<>& builder, llvm::Constant* format,
                        llvm::ArrayRef<llvm::Value*> arguments) const = 0;
     // Reports that an assert of this item failed: the format of its message and the i64 numbers for it. Returns.
-    virtual void assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm::Value* item,
-                               llvm::ArrayRef<llvm::Value*> numbers) const = 0;
+    virtual void assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm::Value* shape,
+                               llvm::Value* item, llvm::ArrayRef<llvm::Value*> numbers) const = 0;
 
     // How a kernel is entered: the exported function of that name, and its body around the items.
     virtual llvm::Function* declare_kernel(ModuleContext& module, const ir::Function& kernel) const = 0;

@@ -438,22 +438,22 @@ Value* ScalarEmitter::bitcast(Scalar to, Scalar from, Value* value) {
 
 // --- memory ----------------------------------------------------------------------------------------------------------
 
-llvm::Align ScalarEmitter::alignment(int bytes) const {
+llvm::Align ScalarEmitter::alignment(int64_t bytes) const {
     return llvm::Align(machine_.takes_unaligned() ? 1 : static_cast<uint64_t>(bytes));
 }
 
-Value* ScalarEmitter::load(Scalar scalar, Value* address) {
+Value* ScalarEmitter::load(Scalar scalar, Value* address, llvm::Align at) {
     if (scalar == Scalar::Bool) {
         return builder_.CreateICmpNE(builder_.CreateLoad(builder_.getInt8Ty(), address), builder_.getInt8(0));
     }
-    return builder_.CreateAlignedLoad(type(scalar), address, alignment(ir::scalar_bits(scalar) / 8));
+    return builder_.CreateAlignedLoad(type(scalar), address, at);
 }
 
-void ScalarEmitter::store(Scalar scalar, Value* value, Value* address) {
+void ScalarEmitter::store(Scalar scalar, Value* value, Value* address, llvm::Align at) {
     if (scalar == Scalar::Bool) {
         builder_.CreateStore(builder_.CreateZExt(value, builder_.getInt8Ty()), address);
     } else {
-        builder_.CreateAlignedStore(value, address, alignment(ir::scalar_bits(scalar) / 8));
+        builder_.CreateAlignedStore(value, address, at);
     }
 }
 

@@ -32,16 +32,16 @@ class ScalarEmitter {
     llvm::Value* cast(ir::Scalar to, ir::Scalar from, llvm::Value* value);
     llvm::Value* bitcast(ir::Scalar to, ir::Scalar from, llvm::Value* value);
 
-    // In memory a bool is a byte.
-    llvm::Value* load(ir::Scalar scalar, llvm::Value* address);
-    void store(ir::Scalar scalar, llvm::Value* value, llvm::Value* address);
+    // In memory a bool is a byte. `at`: what the address is a multiple of.
+    llvm::Value* load(ir::Scalar scalar, llvm::Value* address, llvm::Align at);
+    void store(ir::Scalar scalar, llvm::Value* value, llvm::Value* address, llvm::Align at);
     // What an atomic leaves in memory that held `old`.
     llvm::Value* updated(ir::AtomicKind kind, ir::Scalar scalar, llvm::Value* old, llvm::Value* value);
     // One number in memory, naturally aligned; gives the old value.
     llvm::Value* atomic(ir::AtomicKind kind, ir::Scalar scalar, llvm::Value* address, llvm::Value* value);
 
-    // What is known of the address of `bytes` bytes that a value of as many is loaded from.
-    llvm::Align alignment(int bytes) const;
+    // What an address is taken for that should be a multiple of `bytes`.
+    llvm::Align alignment(int64_t bytes) const;
 
     // A function outside the module: declared on first use. `reads_nothing`: its result depends on arguments alone.
     llvm::FunctionCallee outside_function(std::string_view name, llvm::FunctionType* type, bool reads_nothing);

@@ -74,16 +74,13 @@ class LibraryImage final : public LoadedImage {
 
 }  // namespace
 
+namespace cpu {
+
 std::unique_ptr<LoadedImage> load_image(const codegen::Image& image) {
-    switch (image.format) {
-        case codegen::ImageFormat::Object:
-            return std::make_unique<ObjectImage>(image.bytes);
-        case codegen::ImageFormat::SharedLibrary:
-            return std::make_unique<LibraryImage>(image.bytes);
-        case codegen::ImageFormat::Ptx:
-            break;
-    }
-    WEFT_CHECK(false, "unknown image format");
+    if (image.format == codegen::ImageFormat::Object) return std::make_unique<ObjectImage>(image.bytes);
+    WEFT_CHECK(image.format == codegen::ImageFormat::SharedLibrary, "an image for another machine");
+    return std::make_unique<LibraryImage>(image.bytes);
 }
 
+}  // namespace cpu
 }  // namespace weft::runtime

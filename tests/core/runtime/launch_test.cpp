@@ -68,15 +68,15 @@ TEST_F(MapKernels, ApplyABuiltinByElement) {
 
     codegen::LaunchShape launch;
     launch.dims[0] = 1000;
-    run(code, block.data(), launch);
+    run_on_host(code, block.data(), launch);
     for (int i = 0; i < 1000; ++i) EXPECT_EQ(reinterpret_cast<float*>(out.data())[i], 0.5F * static_cast<float>(i));
 
     launch.dims[0] = -1;
-    EXPECT_THROW(run(code, block.data(), launch), UserError);
+    EXPECT_THROW(run_on_host(code, block.data(), launch), UserError);
     launch.dims[0] = (int64_t{1} << 31) + 1;
-    EXPECT_THROW(run(code, block.data(), launch), UserError);
+    EXPECT_THROW(run_on_host(code, block.data(), launch), UserError);
     launch.dims[0] = 0;
-    run(code, block.data(), launch);
+    run_on_host(code, block.data(), launch);
     EXPECT_NO_THROW(kernel.instance({}).adjoint().wait());
 }
 

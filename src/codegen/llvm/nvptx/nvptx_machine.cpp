@@ -61,11 +61,11 @@ void NvptxMachine::print(llvm::IRBuilder<>& builder, llvm::Constant* format, llv
     call(builder, "vprintf", builder.getInt32Ty(), {format, packed});
 }
 
-void NvptxMachine::assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, Value* item,
+void NvptxMachine::assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, Value* shape, Value* item,
                                  llvm::ArrayRef<Value*> numbers) const {
     Value* packed = numbers.empty() ? llvm::ConstantPointerNull::get(builder.getPtrTy()) : in_memory(builder, numbers);
     call(builder, "weft_report_failure", builder.getVoidTy(),
-         {format, item, packed, builder.getInt32(static_cast<uint32_t>(numbers.size()))});
+         {format, shape, item, packed, builder.getInt32(static_cast<uint32_t>(numbers.size()))});
 }
 
 }  // namespace weft::codegen::llvm_backend

@@ -1,0 +1,326 @@
+#include "runtime/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+#include "runtime/cuda/gpu_image.h"
+#include "runtime/kernel.h"
+#include "runtime/launch.h"
+
+namespace weft::runtime::cuda {
+namespace {
+
+constexpr unsigned kNonBlocking = 1;        // CU_STREAM_NON_BLOCKING
+constexpr unsigned kPortableMapped = 3;     // of cuMemHostAlloc
+constexpr int kHeapLimit = 2;               // CU_LIMIT_MALLOC_HEAP_SIZE
+constexpr int kReleaseThreshold = 4;        // of a memory pool
+constexpr int kMaxThreadsOfKernel = 0;      // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+constexpr int64_t kMaxBlocks = 0x7fffffff;  // of a grid, in x
+// Where adjoints keep what does not fit in registers.
+constexpr size_t kHeapBytes = size_t{256} << 20;
+
+// The message, whose format lies in the device's memory: asked for piece by piece, as its end is not known.
+std::string message_of(const Failure& failure) {
+    std::string format;
+    // Near the end of the memory that the driver knows only single bytes can be read.
+    std::array<char, 32> piece{};
+    size_t size = piece.size();
+    while (format.size() < 4096) {
+        const Result result = driver().cuMemcpyDtoHAsync(piece.data(), failure.format + format.size(), size, nullptr);
+        if (result != 0 && size == 1) break;
+        if (result != 0) {
+            size = 1;
+            continue;
+        }
+        const auto stop = piece.begin() + static_cast<std::ptrdiff_t>(size);
+        const auto end = std::find(piece.begin(), stop, '\0');
+        format.append(piece.begin(), end);
+        if (end != stop) break;
+    }
+    std::array<char, 4096> text{};
+    const int64_t* n = failure.numbers;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    std::snprintf(text.data(), text.size(), format.c_str(), n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9],
+                  n[10], n[11], n[12], n[13], n[14], n[15]);
+#pragma GCC diagnostic pop
+    return text.data();
+}
+
+Address address(const void* memory) { return reinterpret_cast<Address>(memory); }
+
+}  // namespace
+
+// ---- context ----
+
+CudaDevice::Guard::Guard(CudaDevice& device) {
+    const Context wanted = device.context();
+    check(driver().cuCtxGetCurrent(&before_), "asking for the current context");
+    changed_ = before_ != wanted;
+    if (changed_) check(driver().cuCtxSetCurrent(wanted), "choosing a context");
+}
+
+CudaDevice::Guard::~Guard() {
+    if (changed_ && before_ != nullptr) driver().cuCtxSetCurrent(before_);
+}
+
+CudaDevice::CudaDevice(DeviceId id, int ordinal, const std::string& name)
+    : Device("cuda:" + std::to_string(ordinal), name, ordinal, {}), id_(id) {
+    architecture_ = "sm_" + std::to_string(attribute(kMajor) * 10 + attribute(kMinor));
+    has_pool_ = pool_enabled_ = attribute(kMemoryPools) != 0;
+}
+
+int CudaDevice::attribute(int number) const {
+    int value = 0;
+    check(driver().cuDeviceGetAttribute(&value, number, id_), "asking for an attribute of the device");
+    return value;
+}
+
+std::string CudaDevice::uuid() const {
+    std::array<unsigned char, 16> bytes{};
+    check(driver().cuDeviceGetUuid(bytes.data(), id_), "asking for the device's UUID");
+    std::string out = "GPU-";
+    for (size_t i = 0; i < bytes.size(); ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) out += '-';
+        out += "0123456789abcdef"[bytes[i] >> 4];
+        out += "0123456789abcdef"[bytes[i] & 15];
+    }
+    return out;
+}
+
+std::string CudaDevice::pci_bus_id() const {
+    std::array<char, 32> text{};
+    check(driver().cuDeviceGetPCIBusId(text.data(), text.size(), id_), "asking for the device's place");
+    return text.data();
+}
+
+Context CudaDevice::context() {
+    if (const Context known = context_.load(std::memory_order_acquire)) return known;
+    const std::lock_guard lock(mutex_);
+    if (const Context known = context_.load(std::memory_order_relaxed)) return known;
+    const Driver& d = driver();
+    Context made = nullptr;
+    check(d.cuDevicePrimaryCtxRetain(&made, id_), "making a context");
+    Context before = nullptr;
+    check(d.cuCtxGetCurrent(&before), "asking for the current context");
+    check(d.cuCtxSetCurrent(made), "choosing a context");
+    d.cuCtxSetLimit(kHeapLimit, kHeapBytes);  // refused once kernels that allocate have run: then it stays as it is
+    StreamHandle stream = nullptr;
+    check(d.cuStreamCreateWithPriority(&stream, 0, 0), "making a stream");
+    void* shared = nullptr;
+    check(d.cuMemHostAlloc(&shared, sizeof(Failure), kPortableMapped), "allocating pinned memory");
+    failure_ = new (shared) Failure{};
+    if (has_pool_) {
+        PoolHandle pool = nullptr;
+        uint64_t keep = UINT64_MAX;
+        check(d.cuDeviceGetDefaultMemPool(&pool, id_), "asking for the memory pool");
+        d.cuMemPoolSetAttribute(pool, kReleaseThreshold, &keep);
+    }
+    if (before != nullptr) check(d.cuCtxSetCurrent(before), "choosing a context");
+    stream_.store(stream, std::memory_order_release);
+    context_.store(made, std::memory_order_release);
+    return made;
+}
+
+StreamHandle CudaDevice::stream() {
+    context();
+    return stream_.load(std::memory_order_acquire);
+}
+
+void CudaDevice::set_uses_pool(bool enabled) {
+    if (enabled && !has_pool_) throw UserError(ErrorKind::Runtime, alias() + " has no memory pools");
+    pool_enabled_ = enabled;
+}
+
+Address CudaDevice::failure_address() {
+    context();
+    return address(failure_);  // addresses are the same on both sides
+}
+
+void CudaDevice::raise_failure() {
+    if (failure_ == nullptr || *static_cast<volatile int32_t*>(&failure_->state) != 2) return;
+    const Failure failure = *failure_;
+    *failure_ = Failure{};
+    const auto ndim = static_cast<size_t>(std::clamp(failure.ndim, 1, 8));
+    throw UserError(ErrorKind::Runtime,
+                    failure_text(failure.item, std::span<const int64_t>(failure.dims, ndim), message_of(failure)));
+}
+
+// ---- memory ----
+
+namespace {
+
+// Blocks of the pool go back to it, others to the driver: told by a bit of what release() is given, which the size
+// cannot be; so the few that do not come from a pool are remembered.
+struct OutsidePool {
+    std::mutex mutex;
+    std::vector<Address> blocks;
+
+    void add(Address block) {
+        const std::lock_guard lock(mutex);
+        blocks.push_back(block);
+    }
+    bool take(Address block) {
+        const std::lock_guard lock(mutex);
+        const auto found = std::find(blocks.begin(), blocks.end(), block);
+        if (found == blocks.end()) return false;
+        blocks.erase(found);
+        return true;
+    }
+};
+
+OutsidePool& outside_pool() {
+    static OutsidePool& instance = *new OutsidePool;
+    return instance;
+}
+
+}  // namespace
+
+void* CudaDevice::allocate(int64_t bytes, bool zeroed) {
+    if (bytes <= 0) return nullptr;
+    const Guard guard(*this);
+    Address memory = 0;
+    const auto size = static_cast<size_t>(bytes);
+    const Result result =
+        pool_enabled_ ? driver().cuMemAllocAsync(&memory, size, stream()) : driver().cuMemAlloc(&memory, size);
+    if (result == kOutOfMemory) {
+        throw UserError(ErrorKind::Runtime, "Failed to allocate " + std::to_string(bytes) + " bytes on device '" +
+                                                alias() + "': out of memory");
+    }
+    check(result, "allocating memory of the device");
+    if (!pool_enabled_) outside_pool().add(memory);
+    if (zeroed) check(driver().cuMemsetD8Async(memory, 0, size, stream()), "filling with zeros");
+    return reinterpret_cast<void*>(memory);
+}
+
+void CudaDevice::release(void* memory, int64_t) noexcept {
+    if (memory == nullptr) return;
+    try {
+        const Guard guard(*this);
+        if (outside_pool().take(address(memory))) {
+            driver().cuMemFree(address(memory));
+        } else {
+            driver().cuMemFreeAsync(address(memory), stream());
+        }
+    } catch (const UserError&) {
+        // The driver has gone, with the memory.
+    }
+}
+
+int64_t CudaDevice::total_memory() const {
+    size_t bytes = 0;
+    check(driver().cuDeviceTotalMem(&bytes, id_), "asking for the memory's size");
+    return static_cast<int64_t>(bytes);
+}
+
+int64_t CudaDevice::free_memory() const {
+    const Guard guard(const_cast<CudaDevice&>(*this));
+    size_t free = 0;
+    size_t total = 0;
+    check(driver().cuMemGetInfo(&free, &total), "asking for free memory");
+    return static_cast<int64_t>(free);
+}
+
+void CudaDevice::copy_from_host(void* to, const void* from, int64_t bytes) {
+    if (bytes <= 0) return;
+    const Guard guard(*this);
+    check(driver().cuMemcpyHtoDAsync(address(to), from, static_cast<size_t>(bytes), stream()), "copy to the device");
+    check(driver().cuStreamSynchronize(stream()), "copy to the device");
+}
+
+void CudaDevice::copy_to_host(void* to, const void* from, int64_t bytes) {
+    if (bytes <= 0) return;
+    const Guard guard(*this);
+    check(driver().cuMemcpyDtoHAsync(to, address(from), static_cast<size_t>(bytes), stream()), "copy from the device");
+    check(driver().cuStreamSynchronize(stream()), "copy from the device");
+    raise_failure();
+}
+
+void CudaDevice::copy_within(void* to, const void* from, int64_t bytes) {
+    if (bytes <= 0) return;
+    const Guard guard(*this);
+    check(driver().cuMemcpyDtoDAsync(address(to), address(from), static_cast<size_t>(bytes), stream()),
+          "copy on the device");
+}
+
+void CudaDevice::fill_zero(void* to, int64_t bytes) {
+    if (bytes <= 0) return;
+    const Guard guard(*this);
+    check(driver().cuMemsetD8Async(address(to), 0, static_cast<size_t>(bytes), stream()), "filling with zeros");
+}
+
+void CudaDevice::synchronize() {
+    if (!has_context()) return;
+    const Guard guard(*this);
+    check(driver().cuCtxSynchronize(), "waiting for the device");
+    raise_failure();
+}
+
+// ---- launches ----
+
+FunctionHandle CudaDevice::function_of(Code& code) {
+    LoadedKernel& loaded = code.loaded(*this);
+    auto& image = dynamic_cast<GpuImage&>(loaded.image());
+    const FunctionHandle function = image.function(*this, codegen::entry_symbol(loaded.name()));
+    code.handle(ordinal()).store(function, std::memory_order_release);
+    return function;
+}
+
+void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
+                        const LaunchOptions& options) {
+    const int64_t items = item_count(code, shape);
+    const Guard guard(*this);
+    auto function = static_cast<FunctionHandle>(code.handle(ordinal()).load(std::memory_order_acquire));
+    if (function == nullptr) function = function_of(code);
+    if (items == 0) return;
+    const int64_t threads = options.block_dim;
+    const int64_t blocks = std::min(kMaxBlocks, options.max_blocks > 0 ? options.max_blocks : kMaxBlocks);
+    auto* stream =
+        options.stream != nullptr ? static_cast<StreamHandle>(options.stream) : stream_.load(std::memory_order_acquire);
+    int64_t begin = 0;
+    const int64_t end = items;
+    void* parameters[] = {const_cast<std::byte*>(arguments), const_cast<codegen::LaunchShape*>(&shape), &begin,
+                          const_cast<int64_t*>(&end)};
+    while (begin < end) {
+        const int64_t grid = std::min(blocks, (end - begin + threads - 1) / threads);
+        const Result result =
+            driver().cuLaunchKernel(function, static_cast<unsigned>(grid), 1, 1, static_cast<unsigned>(threads), 1, 1,
+                                    0, stream, parameters, nullptr);
+        if (result != 0) {
+            int most = 0;
+            driver().cuFuncGetAttribute(&most, kMaxThreadsOfKernel, function);
+            if (threads > most) {
+                throw UserError(ErrorKind::Launch, "block_dim is " + std::to_string(threads) +
+                                                       ", but this kernel can have blocks of at most " +
+                                                       std::to_string(most) + " threads on " + alias());
+            }
+            check(result, "launching a kernel");
+        }
+        begin += grid * threads;
+    }
+}
+
+const std::vector<CudaDevice*>& cuda_devices() {
+    // Never destroyed.
+    static const auto& all = *new std::vector<CudaDevice*>([] {
+        std::vector<CudaDevice*> out;
+        const Driver* d = find_driver();
+        int count = 0;
+        if (d == nullptr || d->cuDeviceGetCount(&count) != 0) return out;
+        for (int i = 0; i < count; ++i) {
+            DeviceId id = 0;
+            std::array<char, 256> name{};
+            check(d->cuDeviceGet(&id, i), "asking for a device");
+            check(d->cuDeviceGetName(name.data(), name.size(), id), "asking for the device's name");
+            out.push_back(new CudaDevice(id, i, name.data()));
+        }
+        return out;
+    }());
+    return all;
+}
+
+}  // namespace weft::runtime::cuda

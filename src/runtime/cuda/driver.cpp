@@ -1,0 +1,81 @@
+#include "runtime/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/error.h"
+
+namespace weft::runtime::cuda {
+namespace {
+
+// Kernels are written for PTX 7.8.
+constexpr int kOldest = 11080;
+
+struct Found {
+    std::unique_ptr<Driver> driver;
+    std::string problem;
+};
+
+Found open() {
+    // Another library may stand in, as tests do.
+    const char* wanted = std::getenv("WEFT_CUDA_DRIVER");
+    const char* path = wanted != nullptr ? wanted : "libcuda.so.1";
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        const char* reason = dlerror();
+        return {nullptr, std::string("no CUDA driver: ") + (reason != nullptr ? reason : path)};
+    }
+    auto out = std::make_unique<Driver>();
+    std::string missing;
+#define DRIVER(name, symbol, parameters)                                       \
+    out->name = reinterpret_cast<decltype(out->name)>(dlsym(library, symbol)); \
+    if (out->name == nullptr && missing.empty()) missing = symbol;
+#include "runtime/cuda/driver_functions.def"
+#undef DRIVER
+    if (out->cuDriverGetVersion != nullptr) out->cuDriverGetVersion(&out->version);
+    if (out->version < kOldest || !missing.empty()) {
+        return {nullptr, "the CUDA driver is too old: it serves CUDA " + std::to_string(out->version / 1000) + "." +
+                             std::to_string(out->version % 1000 / 10) + ", 11.8 or newer is needed" +
+                             (missing.empty() ? "" : " (it has no " + missing + ")")};
+    }
+    if (const Result result = out->cuInit(0); result != 0) {
+        const char* text = nullptr;
+        out->cuGetErrorString(result, &text);
+        return {nullptr, std::string("the CUDA driver does not start: ") + (text != nullptr ? text : "unknown error")};
+    }
+    return {std::move(out), {}};
+}
+
+const Found& found() {
+    // Never destroyed: devices are used until the process ends.
+    static const Found& instance = *new Found(open());
+    return instance;
+}
+
+}  // namespace
+
+const Driver* find_driver() { return found().driver.get(); }
+
+const std::string& driver_problem() { return found().problem; }
+
+const Driver& driver() {
+    const Driver* out = find_driver();
+    WEFT_CHECK(out != nullptr, driver_problem());
+    return *out;
+}
+
+void check(Result result, const char* what) {
+    if (result == 0) return;
+    const char* name = nullptr;
+    const char* text = nullptr;
+    driver().cuGetErrorName(result, &name);
+    driver().cuGetErrorString(result, &text);
+    std::string message = std::string("CUDA error ") + std::to_string(result) + ": " + what + ": ";
+    message += text != nullptr ? text : "unknown error";
+    if (name != nullptr) message += std::string(" (") + name + ")";
+    throw UserError(ErrorKind::Runtime, message);
+}
+
+}  // namespace weft::runtime::cuda

@@ -1,0 +1,43 @@
+// NVIDIA's driver, opened at run time: machines without it run everything else. Only names and types of its interface,
+// which is stable, are written here; no header of CUDA is needed to build.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace weft::runtime::cuda {
+
+using Result = int;  // 0: success
+using DeviceId = int;
+using Address = uint64_t;  // of memory of a device
+using Context = struct ContextTag*;
+using ModuleHandle = struct ModuleTag*;
+using FunctionHandle = struct FunctionTag*;
+using StreamHandle = struct StreamTag*;  // null: the legacy default stream
+using EventHandle = struct EventTag*;
+using GraphHandle = struct GraphTag*;
+using GraphExecHandle = struct GraphExecTag*;
+using LinkHandle = struct LinkTag*;
+using PoolHandle = struct PoolTag*;
+
+struct Driver {
+#define DRIVER(name, symbol, parameters) Result(*name) parameters = nullptr;
+#include "runtime/cuda/driver_functions.def"
+#undef DRIVER
+    int version = 0;  // 12040 for CUDA 12.4
+};
+
+// The driver, initialised; null where there is none that serves, and driver_problem() says why.
+const Driver* find_driver();
+const std::string& driver_problem();
+// The driver; to be called only where a device was found.
+const Driver& driver();
+
+// Throws UserError (Runtime) with the driver's own words unless `result` is success. `what`: "copy to the device".
+void check(Result result, const char* what);
+
+inline constexpr Result kNotReady = 600;
+inline constexpr Result kOutOfMemory = 2;
+
+}  // namespace weft::runtime::cuda

@@ -1,0 +1,84 @@
+#include "runtime/cuda/gpu_image.h"
+
+#include <array>
+
+#include "base/error.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/failure.h"
+
+namespace weft::runtime::cuda {
+namespace {
+
+// Options of the driver's compiler (CUjit_option), and the kind of input (CUjitInputType).
+constexpr int kErrorLog = 5;
+constexpr int kErrorLogBytes = 6;
+constexpr int kInputPtx = 1;
+
+struct Link {
+    LinkHandle handle = nullptr;
+    ~Link() {
+        if (handle != nullptr) driver().cuLinkDestroy(handle);
+    }
+};
+
+}  // namespace
+
+GpuImage::~GpuImage() {
+    for (const Module& module : modules_) {
+        try {
+            const CudaDevice::Guard guard(*module.device);
+            driver().cuModuleUnload(module.handle);
+        } catch (const UserError&) {
+            // The driver has gone, with the module.
+        }
+    }
+}
+
+FunctionHandle GpuImage::function(CudaDevice& device, const std::string& symbol) {
+    const std::lock_guard lock(mutex_);
+    const CudaDevice::Guard guard(device);
+    ModuleHandle module = nullptr;
+    for (const Module& loaded : modules_) {
+        if (loaded.device == &device) module = loaded.handle;
+    }
+    if (module == nullptr) {
+        check(driver().cuModuleLoadData(&module, bytes_.c_str()), "loading compiled code");
+        modules_.push_back({&device, module});
+        Address place = 0;
+        size_t bytes = 0;
+        if (driver().cuModuleGetGlobal(&place, &bytes, module, kFailureSymbol) == 0) {
+            const Address record = device.failure_address();
+            check(driver().cuMemcpyHtoDAsync(place, &record, sizeof(record), device.stream()), "loading compiled code");
+            check(driver().cuStreamSynchronize(device.stream()), "loading compiled code");
+        }
+    }
+    FunctionHandle function = nullptr;
+    check(driver().cuModuleGetFunction(&function, module, symbol.c_str()), "finding a compiled kernel");
+    return function;
+}
+
+codegen::Image assembled(codegen::Image ptx, const std::string& architecture) {
+    CudaDevice* device = nullptr;
+    for (CudaDevice* candidate : cuda_devices()) {
+        if (candidate->architecture() == architecture) device = candidate;
+    }
+    if (device == nullptr) return ptx;
+    const CudaDevice::Guard guard(*device);
+    std::array<char, 4096> log{};
+    std::array<int, 2> options = {kErrorLog, kErrorLogBytes};
+    std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
+    Link link;
+    void* cubin = nullptr;
+    size_t bytes = 0;
+    const Driver& d = driver();
+    const auto failed = [&](Result result) { return result != 0; };
+    if (failed(d.cuLinkCreate(options.size(), options.data(), values.data(), &link.handle)) ||
+        failed(d.cuLinkAddData(link.handle, kInputPtx, ptx.bytes.data(), ptx.bytes.size() + 1, "kernel", 0, nullptr,
+                               nullptr)) ||
+        failed(d.cuLinkComplete(link.handle, &cubin, &bytes))) {
+        throw UserError(ErrorKind::Runtime, std::string("the CUDA driver refuses the compiled code: ") + log.data());
+    }
+    return {codegen::ImageFormat::Cubin, std::string(static_cast<const char*>(cubin), bytes)};
+}
+
+}  // namespace weft::runtime::cuda

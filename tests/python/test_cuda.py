@@ -1,0 +1,241 @@
+"""NVIDIA GPUs: memory, launches, gradients, streams, graphs. Runs where there is one; what can be tested without is in
+the core tests (PTX) and in test_cuda_driver.py.
+"""
+
+import numpy as np
+import pytest
+from support.check_random_kernels import check
+
+import warp as wp
+
+pytestmark = pytest.mark.skipif(not wp.is_cuda_available(), reason="there is no CUDA device")
+CUDA = "cuda:0"
+
+
+@wp.struct
+class Particle:
+    x: wp.vec3
+    m: float
+
+
+@wp.kernel
+def saxpy(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float):
+    i = wp.tid()
+    y[i] = a * x[i] + y[i]
+
+
+@wp.kernel
+def index_3d(out: wp.array3d(dtype=int)):
+    i, j, k = wp.tid()
+    out[i, j, k] = 10000 * i + 100 * j + k
+
+
+@wp.kernel
+def powers(x: wp.array(dtype=float), counts: wp.array(dtype=int), out: wp.array(dtype=float)):
+    i = wp.tid()
+    p = float(1.0)
+    for _ in range(counts[i]):
+        p *= x[i]
+    out[i] = p + wp.sin(x[i]) * wp.length(wp.vec3(x[i], 2.0, p))
+
+
+@wp.kernel
+def scatter(
+    x: wp.array(dtype=float), slots: wp.array(dtype=int), out: wp.array(dtype=float), top: wp.array(dtype=float)
+):
+    i = wp.tid()
+    wp.atomic_add(out, slots[i], x[i])
+    wp.atomic_max(top, slots[i], x[i])
+
+
+@wp.kernel
+def move(p: wp.array(dtype=Particle), dt: float):
+    i = wp.tid()
+    p[i].x = p[i].x + wp.vec3(dt, 2.0 * dt, p[i].m)
+
+
+@wp.kernel
+def checked(x: wp.array(dtype=float)):
+    i = wp.tid()
+    assert x[i] < 100.0, "too large"
+
+
+def test_the_device_tells_what_it_is():
+    device = wp.get_device(CUDA)
+    assert device.is_cuda and not device.is_cpu and str(device) == CUDA
+    assert wp.get_device("cuda") == device and device in wp.get_cuda_devices()
+    assert device.arch >= 75 and device.sm_count > 0 and device.total_memory > device.free_memory > 0
+    assert device.uuid.startswith("GPU-") and device.pci_bus_id.count(":") == 2
+    assert wp.get_cuda_driver_version() >= (11, 8)
+
+
+@pytest.mark.parametrize("dtype", [wp.int8, wp.uint16, wp.float32, wp.float64, wp.vec3, wp.mat22h, wp.transform])
+def test_arrays_go_there_and_back(dtype):
+    rng = np.random.default_rng(3)
+    host = wp.zeros((5, 7), dtype=dtype, device="cpu")
+    data = rng.integers(0, 100, host.numpy().shape).astype(host.numpy().dtype)
+    a = wp.array(data, dtype=dtype, device=CUDA)
+    assert a.device == wp.get_device(CUDA) and a.shape == (5, 7)
+    np.testing.assert_array_equal(a.numpy(), data)
+    np.testing.assert_array_equal(a.to("cpu").numpy(), data)
+    # strided, both ways, and on the device
+    np.testing.assert_array_equal(a[1:5:2, ::3].numpy(), data[1:5:2, ::3])
+    b = wp.zeros((7, 5), dtype=dtype, device=CUDA)
+    wp.copy(b.transpose(), a)
+    np.testing.assert_array_equal(b.numpy(), data.swapaxes(0, 1))
+    b.fill_(dtype(3) if dtype is not wp.transform else wp.transform(3, 3, 3, 3, 3, 3, 3))
+    assert (b.numpy() == 3).all()
+    b[::2].zero_()
+    assert (b.numpy()[::2] == 0).all() and (b.numpy()[1::2] == 3).all()
+
+
+@pytest.mark.parametrize("block_dim, max_blocks", [(256, 0), (32, 0), (1, 3), (1000, 1)])
+def test_launches_reach_every_item_once(block_dim, max_blocks):
+    n = 10007
+    x = np.arange(n, dtype=np.float32)
+    a, b = wp.array(x, device=CUDA), wp.array(2 * x, device=CUDA)
+    wp.launch(saxpy, n, [a, b, 0.5], device=CUDA, block_dim=block_dim, max_blocks=max_blocks)
+    np.testing.assert_array_equal(b.numpy(), 2.5 * x)
+
+
+def test_coordinates_of_three_dimensions():
+    out = wp.zeros((7, 5, 9), dtype=int, device=CUDA)
+    wp.launch(index_3d, out.shape, [out], device=CUDA)
+    i, j, k = np.indices(out.shape)
+    np.testing.assert_array_equal(out.numpy(), 10000 * i + 100 * j + k)
+
+
+def test_gradients_are_those_of_the_cpu():
+    x = np.linspace(-1.5, 1.5, 33, dtype=np.float32)
+    counts = np.arange(33, dtype=np.int32) % 18
+    found = {}
+    for device in ("cpu", CUDA):
+        a = wp.array(x, device=device, requires_grad=True)
+        out = wp.zeros(33, device=device, requires_grad=True)
+        tape = wp.Tape()
+        with tape:
+            wp.launch(powers, 33, [a, wp.array(counts, device=device), out], device=device)
+        tape.backward(grads={out: wp.array(np.ones(33, np.float32), device=device)})
+        found[device] = out.numpy(), a.grad.numpy()
+    for of_cpu, of_gpu in zip(found["cpu"], found[CUDA], strict=True):
+        np.testing.assert_allclose(of_gpu, of_cpu, rtol=2e-6, atol=2e-6)
+
+
+def test_atomics():
+    rng = np.random.default_rng(5)
+    slots = rng.integers(0, 17, 5000).astype(np.int32)
+    x = rng.integers(-50, 50, 5000).astype(np.float32)
+    out, top = wp.zeros(17, device=CUDA), wp.full(17, -1e9, dtype=float, device=CUDA)
+    wp.launch(scatter, 5000, [wp.array(x, device=CUDA), wp.array(slots, device=CUDA), out, top], device=CUDA)
+    np.testing.assert_array_equal(out.numpy(), np.bincount(slots, x, 17))
+    np.testing.assert_array_equal(top.numpy(), [x[slots == s].max() for s in range(17)])
+
+
+def test_arrays_of_structs():
+    ps = []
+    for i in range(5):
+        p = Particle()
+        p.x, p.m = wp.vec3(i, 0.0, 1.0), 0.5 * i
+        ps.append(p)
+    a = wp.array(ps, dtype=Particle, device=CUDA)
+    wp.launch(move, 5, [a, 0.25], device=CUDA)
+    x = a.numpy()["x"]
+    np.testing.assert_allclose(x, [[i + 0.25, 0.5, 1 + 0.5 * i] for i in range(5)])
+
+
+def test_a_failed_assert_is_an_exception_with_the_thread():
+    saved = wp.config.mode
+    wp.config.mode = "debug"
+    try:
+        x = wp.array(np.float32([1, 2, 500, 3]), device=CUDA)
+        wp.launch(checked, 4, [x], device=CUDA)
+        with pytest.raises(RuntimeError, match=r"thread \(2\).*too large"):
+            wp.synchronize_device(CUDA)
+        wp.synchronize_device(CUDA)  # told once
+    finally:
+        wp.config.mode = saved
+
+
+def test_streams_and_events():
+    device = wp.get_device(CUDA)
+    stream = wp.Stream(device)
+    n = 1 << 20
+    a, b = wp.full(n, 1.0, dtype=float, device=CUDA), wp.zeros(n, device=CUDA)
+    start, end = wp.Event(device, enable_timing=True), wp.Event(device, enable_timing=True)
+    with wp.ScopedStream(stream):
+        assert device.stream == stream
+        stream.record_event(start)
+        for _ in range(10):
+            wp.launch(saxpy, n, [a, b, 1.0], device=CUDA)
+        stream.record_event(end)
+    assert device.stream != stream
+    device.stream.wait_event(end)
+    assert wp.get_event_elapsed_time(start, end) > 0
+    assert stream.is_complete and end.is_complete
+    assert (b.numpy() == 10).all()
+    wp.launch(saxpy, n, [a, b, 1.0], stream=stream)
+    wp.synchronize_stream(stream)
+    assert (b.numpy() == 11).all()
+
+
+def test_a_captured_graph_repeats_its_work():
+    n = 1000
+    a, b = wp.full(n, 1.0, dtype=float, device=CUDA), wp.zeros(n, device=CUDA)
+    wp.load_module(device=CUDA)
+    wp.launch(saxpy, n, [a, b, 0.0], device=CUDA)
+    with wp.ScopedCapture(device=CUDA) as capture:
+        for _ in range(3):
+            wp.launch(saxpy, n, [a, b, 1.0], device=CUDA)
+    assert (b.numpy() == 0).all()
+    for _ in range(4):
+        wp.capture_launch(capture.graph)
+    assert (b.numpy() == 12).all()
+
+
+def test_memory_comes_back():
+    device = wp.get_device(CUDA)
+    wp.zeros(1 << 20, device=CUDA)
+    wp.synchronize_device(CUDA)
+    before = device.free_memory
+    for _ in range(200):
+        wp.zeros(1 << 24, device=CUDA)
+    wp.synchronize_device(CUDA)
+    assert device.free_memory > before - (1 << 28)
+
+
+def test_arrays_of_another_device_are_refused():
+    with pytest.raises(RuntimeError, match="device 'cpu', the launch on 'cuda:0'"):
+        wp.launch(saxpy, 3, [wp.zeros(3, device="cpu"), wp.zeros(3, device=CUDA), 1.0], device=CUDA)
+
+
+@pytest.mark.parametrize("first", [0, 25, 50, 75])
+def test_gradients_of_random_kernels(first, tmp_path):
+    with wp.ScopedDevice(CUDA):
+        results = [(seed, *check(seed, tmp_path)) for seed in range(first, first + 25)]
+    assert not [r for r in results if r[1] not in ("right", "uncheckable")]
+
+
+def test_algorithms_take_arrays_of_the_device():
+    rng = np.random.default_rng(8)
+    keys, values = rng.integers(0, 1000, 500).astype(np.int32), np.arange(500, dtype=np.int32)
+    k, v = (wp.array(np.concatenate([a, a]), device=CUDA) for a in (keys, values))
+    wp.utils.radix_sort_pairs(k, v, 500)
+    order = np.argsort(keys, kind="stable")
+    np.testing.assert_array_equal(k.numpy()[:500], keys[order])
+    np.testing.assert_array_equal(v.numpy()[:500], values[order])
+    total = wp.zeros(500, dtype=int, device=CUDA)
+    wp.utils.array_scan(wp.array(keys, device=CUDA), total)
+    np.testing.assert_array_equal(total.numpy(), np.cumsum(keys))
+    assert wp.utils.array_sum(wp.array(keys.astype(np.float32), device=CUDA)) == keys.sum()
+
+
+def test_torch_tensors_are_arguments():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(1000, dtype=torch.float32, device=CUDA)
+    y = torch.ones(1000, device=CUDA)
+    torch.cuda.synchronize()
+    wp.launch(saxpy, 1000, [x, y, 2.0], device=CUDA)
+    wp.synchronize_device(CUDA)
+    np.testing.assert_array_equal(y.cpu().numpy(), 2 * np.arange(1000, dtype=np.float32) + 1)
+    back = torch.as_tensor(wp.full(7, 3.0, dtype=float, device=CUDA), device=CUDA)
+    assert back.sum().item() == 21
