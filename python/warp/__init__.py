@@ -8,6 +8,7 @@ from warp import cuda_devices as _cuda_devices  # gives GPUs their attributes
 from warp import memory as _memory
 from warp import modules as _modules
 from warp import operators as _operators  # gives arrays their operators
+from warp.ahead import compile_aot_module, load_aot_module
 from warp.annotations import ARRAY_MAX_DIMS
 from warp.array_makers import (
     clone,
@@ -149,11 +150,9 @@ from warp.modules import (
     ModuleBuildOptions,
     clear_kernel_cache,
     clear_lto_cache,
-    compile_aot_module,
     force_load,
     get_module,
     get_module_options,
-    load_aot_module,
     load_module,
     set_module_options,
 )

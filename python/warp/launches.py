@@ -9,6 +9,13 @@ from warp.loggers import log_info, log_warning
 from warp.values import scalar_class_of
 
 
+def _threads_of_block(wanted, device):
+    """The size of blocks that a launch has when this one is asked for; None or not positive: the device's default."""
+    if device.is_cpu:
+        return _core.block_dim(wanted)
+    return wanted if wanted is not None and wanted > 0 else 256
+
+
 class Launch:
     """A launch kept for later: `wp.launch(..., record_cmd=True)` or `Launch(kernel, device)` makes one."""
 
@@ -27,7 +34,7 @@ class Launch:
         self.kernel = kernel
         self.device = get_device(device)
         self.adjoint = adjoint
-        self.max_blocks, self.block_dim = max_blocks, _core.block_dim(block_dim)
+        self.max_blocks, self.block_dim = max_blocks, _threads_of_block(block_dim, self.device)
         self.dim = 1 if bounds is None else bounds
         self._names = [argument.label for argument in kernel.adj.args]
         self._types = [type for _, type, _ in kernel._signature()]
@@ -154,7 +161,7 @@ def launch_tiled(kernel, dim, inputs=(), outputs=(), *args, block_dim=None, devi
     dim = tuple(dim) if hasattr(dim, "__iter__") else (dim,)
     if len(dim) > 3:
         raise RuntimeError(f"launch_tiled() takes at most 3 dimensions, found {len(dim)}")
-    shape = (*dim, _core.block_dim(block_dim))
+    shape = (*dim, _threads_of_block(block_dim, get_device(device)))
     try:
         return _core.launch(kernel, shape, inputs, outputs, *args, device=device, block_dim=block_dim, **kwargs)
     finally:

@@ -348,7 +348,7 @@ def _caller(depth=2):
     return name
 
 
-def _resolve(module):
+def resolve(module):
     """The module that an argument means: a Module, a name, or a Python module."""
     if isinstance(module, Module):
         return module
@@ -383,7 +383,7 @@ def load_module(module=None, device=None, block_dim=None, recursive=False):
 
 def force_load(device=None, modules=None, block_dim=None, max_workers=None):
     """Compiles the kernels of all modules (or of those given), all in parallel."""
-    chosen = [_resolve(m) for m in (list(_modules.values()) if modules is None else modules)]
+    chosen = [resolve(m) for m in (list(_modules.values()) if modules is None else modules)]
     failed = None
     for module in chosen:
         module._request(module._block_dims(block_dim))
@@ -398,22 +398,14 @@ def force_load(device=None, modules=None, block_dim=None, max_workers=None):
 
 def set_module_options(options, module=None):
     """Sets options of a module (default: the caller's): for kernels compiled from now on."""
-    made = _resolve(_caller() if module is None else module)
+    made = resolve(_caller() if module is None else module)
     made.options.update(options)
     made.mark_modified()
 
 
 def get_module_options(module=None):
     """The options of a module (default: the caller's)."""
-    return _resolve(_caller() if module is None else module).options
-
-
-def compile_aot_module(*args, **kwargs):
-    raise NotImplementedError("compiling modules ahead of time is not available yet: kernels are kept in the cache")
-
-
-def load_aot_module(*args, **kwargs):
-    raise NotImplementedError("modules compiled ahead of time cannot be loaded yet")
+    return resolve(_caller() if module is None else module).options
 
 
 def start():

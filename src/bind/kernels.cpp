@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "bind/exports.h"
@@ -245,6 +246,18 @@ void export_kernels(nb::module_& m) {
             nb::arg("kind"), nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
             nb::arg("backend") = "", nb::arg("gathered") = false,
             "What the kernel is compiled to; `gathered`: its adjoint as a gather, empty where it is none.")
+        .def(
+            "_store",
+            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint, const std::string& directory) {
+                runtime::Kernel& kernel = kernel_of(self);
+                const nb::gil_scoped_release release;
+                const Code& code = code_of(kernel, types, adjoint);
+                const runtime::KernelOptions& options = kernel.options();
+                const runtime::DiskCache target(directory, std::numeric_limits<int64_t>::max());
+                runtime::Runtime::get().compiler().store(code.module(), options.backend, options.codegen, target);
+            },
+            nb::arg("types"), nb::arg("adjoint"), nb::arg("directory"),
+            "Writes the compiled code to a folder, for add_image_folder().")
         .def(
             "_access",
             [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint) {

@@ -633,7 +633,7 @@ void export_launch(nb::module_& m) {
     m.def("user_place", [] { return UserPlace().str(); }, "The innermost line of the program outside the package.");
     m.def("call_kernel", &call_kernel, nb::arg("kernel"), nb::arg("values"), nb::arg("results"),
           "Runs a kernel of make_map_kernel() on plain values; returns a Value for each result.");
-    m.def("check_argument", &check_argument, nb::arg("kernel"), nb::arg("index"), nb::arg("argument"),
+    m.def("check_argument", &check_argument, nb::arg("kernel"), nb::arg("index"), nb::arg("argument").none(),
           nb::arg("device"), "Refuses what a launch would refuse.");
     m.def("set_cpu_blocks", [](bool enabled) { g_blocks = enabled; });
     m.def(

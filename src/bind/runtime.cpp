@@ -38,6 +38,7 @@ void export_runtime(nb::module_& m) {
         out["problem"] = cache ? cache->problem() : std::string("the cache is off");
         return out;
     });
+    m.def("add_image_folder", [](const std::string& directory) { Runtime::get().add_folder(directory); });
     m.def("cache_size", [] {
         const auto cache = Runtime::get().cache();
         return cache ? cache->size() : int64_t{0};

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -33,6 +34,19 @@ double since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+const codegen::BackendInfo& backend_info(const std::string& name) {
+    return name.empty() ? codegen::backends().front() : codegen::backend(name);
+}
+
+std::string key_of(const ir::Module& module, const codegen::BackendInfo& backend, const codegen::Options& options) {
+    Hasher hasher;
+    hasher.add_field(kFormat).add_field(backend.name).add_field(backend.target_key()).add_field(options.key());
+    hasher.add_field(ir::print(module, {.names = false, .locations = false}));
+    return hasher.hex();
+}
+
+std::string payload_of(const codegen::Image& image) { return static_cast<char>(image.format) + image.bytes; }
+
 }  // namespace
 
 struct CompileJob {
@@ -43,6 +57,7 @@ struct CompileJob {
     const codegen::BackendInfo* backend = nullptr;
     codegen::Options options;
     std::shared_ptr<DiskCache> cache;
+    std::vector<std::shared_ptr<const DiskCache>> folders;
     std::shared_ptr<Compiler::Service> service;
 
     State state = State::Queued;  // guarded by the service's mutex; what follows is written before it becomes Done
@@ -69,9 +84,15 @@ struct CompileJob {
     }
 
     bool load_cached() {
-        if (!cache) return false;
+        std::vector<const DiskCache*> places;
+        if (cache) places.push_back(cache.get());
+        for (const auto& folder : folders) places.push_back(folder.get());
+        return std::ranges::any_of(places, [&](const DiskCache* place) { return load_from(*place); });
+    }
+
+    bool load_from(const DiskCache& place) {
         std::optional<std::string> payload;
-        timed("cache", [&] { payload = cache->load(key); });
+        timed("cache", [&] { payload = place.load(key); });
         if (!payload || payload->empty()) return false;
         const codegen::Image stored{static_cast<codegen::ImageFormat>((*payload)[0]), payload->substr(1)};
         try {
@@ -91,7 +112,7 @@ struct CompileJob {
         // Loaded first: what does not load must not be stored.
         timed("load", [&] { image = load_image(made); });
         if (!cache || !cache->writable()) return;
-        timed("store", [&] { cache->store(key, static_cast<char>(made.format) + made.bytes); });
+        timed("store", [&] { cache->store(key, payload_of(made)); });
     }
 };
 
@@ -108,6 +129,7 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
     bool paused = false;  // a fork is about to happen
     bool ending = false;
     std::shared_ptr<DiskCache> cache;
+    std::vector<std::shared_ptr<const DiskCache>> folders;
 
     void worker() {
         std::unique_lock lock(mutex);
@@ -302,14 +324,11 @@ Compiler::~Compiler() {
 std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module> module, const std::string& kernel,
                                                 const std::string& backend, const codegen::Options& options) {
     const auto start = std::chrono::steady_clock::now();
-    const codegen::BackendInfo& info = backend.empty() ? codegen::backends().front() : codegen::backend(backend);
+    const codegen::BackendInfo& info = backend_info(backend);
     const ir::Function* function = module->find(kernel);
     WEFT_CHECK(function != nullptr && function->kind == ir::FunctionKind::Kernel,
                "no kernel " + kernel + " in the module");
-    Hasher hasher;
-    hasher.add_field(kFormat).add_field(info.name).add_field(info.target_key()).add_field(options.key());
-    hasher.add_field(ir::print(*module, {.names = false, .locations = false}));
-    const std::string key = hasher.hex();
+    const std::string key = key_of(*module, info, options);
 
     const std::lock_guard lock(service_->mutex);
     if (service_->ending) throw InternalError("the compile service has ended");
@@ -322,12 +341,31 @@ std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module
         job->backend = &info;
         job->options = options;
         job->cache = service_->cache;
+        job->folders = service_->folders;
         job->service = service_;
         job->times.push_back({"key", since(start)});
         known = job;
         service_->post(job);
     }
     return std::make_shared<LoadedKernel>(std::move(job), kernel);
+}
+
+void Compiler::store(const ir::Module& module, const std::string& backend, const codegen::Options& options,
+                     const DiskCache& target) const {
+    const codegen::BackendInfo& info = backend_info(backend);
+    const std::string key = key_of(module, info, options);
+    std::optional<std::string> payload;
+    if (service_->cache) payload = service_->cache->load(key);
+    if (!payload) payload = payload_of(codegen::compile(module, info.open(), options, nullptr));
+    if (!target.store(key, *payload)) {
+        throw UserError(ErrorKind::Value, "compiled code cannot be written to " + target.directory() +
+                                              (target.problem().empty() ? "" : ": " + target.problem()));
+    }
+}
+
+void Compiler::add_folder(std::shared_ptr<const DiskCache> folder) {
+    const std::lock_guard lock(service_->mutex);
+    service_->folders.push_back(std::move(folder));
 }
 
 void Compiler::wait_idle() {

@@ -56,6 +56,12 @@ class Compiler {
     // compile. An empty `backend` is the default one. An unknown backend or kernel throws here.
     std::shared_ptr<LoadedKernel> request(std::shared_ptr<const ir::Module> module, const std::string& kernel,
                                           const std::string& backend = {}, const codegen::Options& options = {});
+    // Stores the image that request() makes, taken from a cache or compiled now. Throws UserError (Value) where nothing
+    // can be written, and what the compile throws.
+    void store(const ir::Module& module, const std::string& backend, const codegen::Options& options,
+               const DiskCache& target) const;
+    // A folder of images to look in behind the cache; nothing is written there.
+    void add_folder(std::shared_ptr<const DiskCache> folder);
     // Blocks until nothing is queued or running.
     void wait_idle();
     // Fails what has not begun and waits for what has; later requests fail. For the interpreter's exit hook.

@@ -1,5 +1,6 @@
 #include "runtime/runtime.h"
 
+#include <limits>
 #include <utility>
 
 namespace weft::runtime {
@@ -17,11 +18,23 @@ void Runtime::set_cache(const std::string& directory, bool enabled) {
     if (enabled && cache_ != nullptr && cache_->directory() == directory) return;
     if (!enabled && compiler_ != nullptr && cache_ == nullptr) return;
     cache_ = enabled ? std::make_shared<DiskCache>(directory) : nullptr;
+    make_compiler();
+}
+
+void Runtime::make_compiler() {
     compiler_ = std::make_shared<Compiler>(cache_);
+    for (const auto& folder : folders_) compiler_->add_folder(folder);
+}
+
+void Runtime::add_folder(const std::string& directory) {
+    // No limit: what lies there is the user's.
+    folders_.push_back(std::make_shared<DiskCache>(directory, std::numeric_limits<int64_t>::max()));
+    compiler_->add_folder(folders_.back());
 }
 
 void Runtime::end_compiles() {
-    auto ended = std::exchange(compiler_, std::make_shared<Compiler>(cache_));
+    auto ended = std::move(compiler_);
+    make_compiler();
     ended.reset();
 }
 

@@ -23,6 +23,9 @@ class Runtime {
     // Another folder, or none (""): for kernels compiled from now on.
     void set_cache(const std::string& directory, bool enabled);
 
+    // A folder of images to look in behind the cache (compiled ahead of time): nothing is written there.
+    void add_folder(const std::string& directory);
+
     // Ends the compiles that run and drops those that wait: to be called before the process ends, since compilers do
     // not survive the destructors of their libraries. Later requests start anew.
     void end_compiles();
@@ -34,7 +37,10 @@ class Runtime {
     Runtime();
 
     ThreadPool pool_;
+    void make_compiler();
+
     std::shared_ptr<DiskCache> cache_;
+    std::vector<std::shared_ptr<const DiskCache>> folders_;
     std::shared_ptr<Compiler> compiler_;
     Device* default_device_;
 };

@@ -302,6 +302,7 @@ def test_commands_refuse_what_launches_refuse_and_keep_what_they_had():
         assert out.list() == [5]
     with pytest.raises(RuntimeError, match="passed value has type ArrayAnnotation"):
         wp.launch(first, 1, [wp.array[float], wp.vec2(), out], record_cmd=True)
+    command.set_param_by_name("a", None)  # an array of no elements
     command.set_param_by_name("a", Tagged([8.0], dtype=float, tag="y"))
     command.launch()
     assert out.list() == [10]
