@@ -356,7 +356,7 @@ ROWS = [
     ),
     (
         "mutual recursion",
-        "q = r(1)\n---\n@wp.func\ndef r(a: int) -> int:\n    return t(a)\n\n@wp.func\ndef t(a: int) -> int:\n    return «r(a)»",
+        "q = r(1)\n---\n@wp.func\ndef r(a: int):\n    return t(a)\n\n@wp.func\ndef t(a: int):\n    return «r(a)»",
         "`r` calls itself: recursion",
     ),
     (
