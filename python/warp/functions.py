@@ -113,6 +113,8 @@ class Function:
                 self._made.set_native(*self.native)
             if self.gradient is not None:
                 self._made.set_gradient(self.gradient._make())
+            if self.replay is not None:
+                self._made.set_replay(self.replay._make())
         return self._made
 
     @property
@@ -277,7 +279,7 @@ def func_grad(forward_fn):
 
 
 def func_replay(forward_fn):
-    """What runs instead of a function in the forward part of the adjoint. Stored; not used yet."""
+    """What runs instead of a function where the adjoint repeats what led to it: takes and returns the same."""
 
     def decorate(function):
         replay = Function(function, OverloadSet(function.__name__))

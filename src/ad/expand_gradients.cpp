@@ -35,6 +35,7 @@ void expand_gradients(Module& module) {
         Function made;
         made.results = function.results;
         made.adjoint = function.adjoint;
+        made.replay = function.replay;
         Builder b(module, made);
         ValueMap map;
         for (const Value* p : function.parameters()) map[p] = b.parameter(p->type, p->name);

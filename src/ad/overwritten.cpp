@@ -37,6 +37,12 @@ void roots(const Value* value, const Function& function, std::vector<int>& out) 
 
 enum class Access { Read, Write };
 
+// What the user's replay reads is meant as it is when the adjoint runs: what the function it stands for has left there.
+bool is_replay(const Module& module, const std::string& name) {
+    return std::any_of(module.functions.begin(), module.functions.end(),
+                       [&](const auto& f) { return f->replay == name; });
+}
+
 Accesses accesses(const Module& module, const Function& function, Access wanted) {
     Accesses found;
     const auto note = [&](const Value* place, const Location& location) {
@@ -53,7 +59,7 @@ Accesses accesses(const Module& module, const Function& function, Access wanted)
                 if (v->type.contains_array()) note(v, op.location);
             }
         }
-        if (op.code == Opcode::Call) {
+        if (op.code == Opcode::Call && !(wanted == Access::Read && is_replay(module, op.text))) {
             for (const auto& [parameter, location] : accesses(module, *module.find(op.text), wanted)) {
                 note(op.operands[static_cast<size_t>(parameter)], location ? location : op.location);
             }

@@ -110,6 +110,7 @@ const Function& Maker::adjoint_of(const Function& function) {
 }
 
 const Function& Maker::replay_of(const Function& function) {
+    if (!function.replay.empty()) return *module_.find(function.replay);
     if (!opt::has_effects(module_, function)) return function;
     const std::string name = function.name + ".replay";
     if (const Function* made = module_.find(name)) return *made;

@@ -68,6 +68,8 @@ void export_functions(nb::module_& m) {
              })
         .def("set_gradient",
              [](FunctionObject& f, const FunctionObject& gradient) { f.source->gradient = gradient.source; })
+        .def("set_replay",
+             [](const FunctionObject& f, const FunctionObject& replay) { f.source->replay = replay.source; })
         .def_prop_ro("name", [](const FunctionObject& f) { return f.source->name; });
 }
 

@@ -19,6 +19,7 @@ std::unique_ptr<ir::Module> copy(const ir::Module& module) {
         ir::Function& made = out->add(function->name, function->kind);
         made.results = function->results;
         made.adjoint = function->adjoint;
+        made.replay = function->replay;
         made.location = function->location;
         ir::Builder builder(*out, made);
         ir::ValueMap map;

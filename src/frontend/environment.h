@@ -120,6 +120,8 @@ struct FunctionSource {
     std::optional<NativeSnippet> native;
     // Set by `@wp.func_grad(f)`: parameters are those of f, then the adjoint of each result.
     std::shared_ptr<const FunctionSource> gradient;
+    // Set by `@wp.func_replay(f)`: of the same parameters and results; runs where reverse mode would repeat f.
+    std::shared_ptr<const FunctionSource> replay;
 
     // The source text of a node.
     std::string text(const Span& span) const;

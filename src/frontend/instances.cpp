@@ -208,6 +208,18 @@ const Instance& Instances::instance(const std::shared_ptr<const FunctionSource>&
             }
             active_.pop_back();
         }
+        if (source->replay) {
+            active_.push_back("replay " + key);
+            const Instance& replay = this->instance(source->replay, arguments, call);
+            if (replay.results != instance.results) {
+                throw UserError(ErrorKind::Type,
+                                "the replay `" + source->replay->name + "` returns other values than `" + source->name +
+                                    "`, whose place it takes",
+                                source->replay->location(source->replay->tree->span));
+            }
+            instance.function->replay = replay.function->name;
+            active_.pop_back();
+        }
         return made;
     } catch (const UserError& error) {
         active_.pop_back();

@@ -103,6 +103,9 @@ struct Function {
     // For a Function with a derivative of its own: the name of the module's function that replaces the one reverse mode
     // would make (signature: see ad/reverse.h). Empty otherwise.
     std::string adjoint;
+    // The name of the module's function that stands in for this one where reverse mode repeats it; empty: itself,
+    // without its effects.
+    std::string replay;
     Location location;
 
     Function() = default;

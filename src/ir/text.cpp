@@ -1,7 +1,7 @@
 // Printer and parser side by side, as each form must be read back by the other. Grammar, informally:
 //   module   := { ("kernel" | "func") "@"name "(" [%name ":" type {"," ...}] ")" ["->" "(" types ")"] ["adjoint"
-//   "@"name] body } body     := "{" ["(" %name ":" type {"," ...} ")"] { op } "}" op       := [%name {"," %name} "="]
-//   mnemonic ["." sub] [literal] ["(" operands ")"] ["[" ints "]"] ["\"" text "\""]
+//   "@"name] ["replay" "@"name] body } body     := "{" ["(" %name ":" type {"," ...} ")"] { op } "}" op       := [%name
+//   {"," %name} "="] mnemonic ["." sub] [literal] ["(" operands ")"] ["[" ints "]"] ["\"" text "\""]
 //               [":" types] { body } ["@" line ":" column]
 // A constant's literal is a number, true, false, or # and its bits in hexadecimal.
 #include "ir/text.h"
@@ -81,6 +81,7 @@ class Printer {
             out += ")";
         }
         if (!f.adjoint.empty()) out += " adjoint @" + f.adjoint;
+        if (!f.replay.empty()) out += " replay @" + f.replay;
         out += " {\n";
         ops(f.body);
         out += "}\n";
@@ -401,6 +402,10 @@ class Parser {
         if (accept("adjoint")) {
             expect("@");
             f.adjoint = word();
+        }
+        if (accept("replay")) {
+            expect("@");
+            f.replay = word();
         }
         expect("{");
         while (!accept("}")) op(builder);

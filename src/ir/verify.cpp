@@ -368,8 +368,9 @@ class Verifier {
 void verify(const Module& module) {
     for (const auto& function : module.functions) {
         Verifier(module, *function).run();
-        if (!function->adjoint.empty() && !module.find(function->adjoint)) {
-            throw InternalError("function " + function->name + " names unknown adjoint " + function->adjoint);
+        for (const std::string& other : {function->adjoint, function->replay}) {
+            if (!other.empty() && !module.find(other))
+                throw InternalError("function " + function->name + " names unknown function " + other);
         }
     }
 }

@@ -13,8 +13,10 @@ std::vector<Value*> inlined(Builder& b, const Module& module, const Function& fu
     ValueMap map;
     for (size_t i = 0; i < arguments.size(); ++i) map[function.parameters()[i]] = arguments[i];
     const auto replace_call = [&](const Op& op, ValueMap& values) {
-        // A derivative of its own belongs to the call.
-        if (op.code != Opcode::Call || !module.find(op.text)->adjoint.empty()) return false;
+        if (op.code != Opcode::Call) return false;
+        // A derivative of its own belongs to the call, as does what is repeated in its place.
+        const Function& callee = *module.find(op.text);
+        if (!callee.adjoint.empty() || !callee.replay.empty()) return false;
         std::vector<Value*> passed;
         for (const Value* v : op.operands) passed.push_back(values.at(v));
         const auto results = inlined(b, module, *module.find(op.text), passed);

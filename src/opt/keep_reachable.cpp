@@ -18,6 +18,7 @@ void keep_reachable(ir::Module& module, std::string_view entry) {
     std::erase_if(module.functions, [&](const auto& f) { return !reached.contains(f->name); });
     for (const auto& function : module.functions) {
         if (!reached.contains(function->adjoint)) function->adjoint.clear();
+        if (!reached.contains(function->replay)) function->replay.clear();
     }
 }
 

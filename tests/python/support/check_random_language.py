@@ -33,7 +33,9 @@ def check_many(first, count, jobs=None):
     """Yields what differs, as (seed, where, text)."""
     context = multiprocessing.get_context("spawn")
     starts = range(first, first + count, BATCH)
-    with concurrent.futures.ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=context) as pool:
+    # Workers do not live for ever: each file's syntax tree is kept.
+    limits = {"max_tasks_per_child": 40} if sys.version_info >= (3, 11) else {}
+    with concurrent.futures.ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=context, **limits) as pool:
         for done, differ in enumerate(pool.map(check_batch, starts)):
             yield from differ
             if __name__ == "__main__" and done % 40 == 39:
