@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -159,6 +160,13 @@ void ArgumentBlock::pack_array(PyObject* argument, const Parameter& parameter, r
     if (&array->device() != &device) {
         refuse(argument, parameter,
                "the array is on device '" + array->device().alias() + "', the launch on '" + device.alias() + "'");
+    }
+    const auto is_wide = [](int64_t n) { return n != static_cast<int32_t>(n); };
+    if (parameter.narrow_extents && std::ranges::any_of(array->shape(), is_wide)) {
+        refuse(argument, parameter, "the kernel reads its shape, or slices it, and int32 cannot hold its extents");
+    }
+    if (parameter.narrow_strides && std::ranges::any_of(array->strides(), is_wide)) {
+        refuse(argument, parameter, "the kernel reads its strides, and int32 cannot hold them");
     }
     array->write_descriptor(to);
     alive_.add(converted.is_valid() ? std::move(converted) : nb::borrow(argument));

@@ -1,4 +1,7 @@
 // What is checked while a kernel runs: expectations, which print where they fail.
+#include <limits>
+
+#include "builtins/array_kinds.h"
 #include "builtins/pattern.h"
 #include "frontend/function_lowering.h"
 
@@ -36,6 +39,18 @@ void FunctionLowering::check_index(Value* array, Value* index, size_t dimension,
           "index %lld is out of bounds for dimension " + std::to_string(dimension) + " of an array of shape (" + shape +
               (ndim == 1 ? ",)" : ")"),
           span, numbers);
+}
+
+// Launches refuse extents that int32 cannot hold; their product is looked at here, in every mode.
+ir::Value* FunctionLowering::element_count(Value* array, const Span& span) {
+    const int ndim = builtins::array_ndim(array->type);
+    if (ndim == 1) return array_extent(array, 0);
+    Value* count = builder_.cast(ir::i64(), array_extent(array, 0));
+    for (int d = 1; d < ndim; ++d) count = builder_.mul(count, builder_.cast(ir::i64(), array_extent(array, d)));
+    Value* most = builder_.constant(ir::i64(), int64_t{std::numeric_limits<int32_t>::max()});
+    check(builder_.compare(Opcode::Le, count, most), "the array has %lld elements, which int32 cannot hold", span,
+          {&count, 1});
+    return builder_.cast(ir::i32(), count);
 }
 
 void FunctionLowering::check_part(Value* index, int length, const Span& span) {

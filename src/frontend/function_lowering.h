@@ -203,6 +203,7 @@ class FunctionLowering {
     // The text of a failed check: what `message`, a printf format, says of the place.
     void check(Value* condition, const std::string& message, const Span& span, std::span<Value* const> numbers = {});
     void check_index(Value* array, Value* index, size_t dimension, const Span& span);
+    Value* element_count(Value* array, const Span& span);
     void check_part(Value* index, int length, const Span& span);
     void check_finite(Value* stored, const Span& span);
     Value* equal(Value* a, Value* b, const Span& span);

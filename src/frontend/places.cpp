@@ -211,9 +211,7 @@ FunctionLowering::Place FunctionLowering::attribute_of(Place p, const Expr& e) {
             if (name == "dtype") return entity_place(builtins::array_element(type));
             if (name == "size") {
                 Value* array = materialize(read(p, e.span), e.span);
-                Value* size = array_extent(array, 0);
-                for (int i = 1; i < ndim; ++i) size = builder_.mul(size, array_extent(array, i));
-                return entity_place(size);
+                return entity_place(element_count(array, e.span));
             }
             fail(ErrorKind::Name, e.span, no_attribute(name, user_name(type)));
         }
@@ -245,8 +243,7 @@ FunctionLowering::Place FunctionLowering::attribute_of(Place p, const Expr& e) {
                 return entity_place(strides);
             }
             if (name == "size") {
-                Value* size = builder_.shape(array, 0);
-                for (int i = 1; i < type.ndim(); ++i) size = builder_.mul(size, builder_.shape(array, i));
+                Value* size = element_count(array, e.span);
                 return entity_place(size);
             }
         }

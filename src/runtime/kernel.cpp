@@ -21,9 +21,11 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
     module_ = std::move(module);
     const std::vector<int64_t> offsets = codegen::parameter_offsets(*function);
     const std::vector<Access> access = parameter_access(*module_, *function);
+    const bool extents = contains(*module_, *function, ir::Opcode::Shape);
+    const bool strides = contains(*module_, *function, ir::Opcode::Stride);
     for (size_t i = 0; i < access.size(); ++i) {
         const ir::Value& value = *function->parameters()[i];
-        parameters_.push_back({value.name, value.type, offsets[i], access[i]});
+        parameters_.push_back({value.name, value.type, offsets[i], access[i], extents, strides});
     }
     block_bytes_ = offsets.back();
     for (const auto& reached : module_->functions) {

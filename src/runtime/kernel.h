@@ -41,6 +41,9 @@ struct Parameter {
     ir::Type type;
     int64_t offset = 0;  // in the argument block
     Access access;
+    // The code reads extents, or strides, which are int32: larger ones are refused.
+    bool narrow_extents = false;
+    bool narrow_strides = false;
 };
 
 // Code for one direction: how arguments are laid out, and the entry once it is compiled.
