@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ad/adjoints.h"
+#include "base/error.h"
 #include "ir/builder.h"
 #include "ir/verify.h"
 #include "opt/item_forms.h"
@@ -30,7 +31,7 @@ struct Place {
 
     // Whether both may be memory in common, of one element.
     bool meets(const Place& other) const {
-        const size_t common = std::min(members.size(), other.members.size());
+        const auto common = static_cast<std::ptrdiff_t>(std::min(members.size(), other.members.size()));
         return parameter == other.parameter &&
                std::equal(members.begin(), members.begin() + common, other.members.begin());
     }
@@ -142,7 +143,9 @@ class Plan {
             bool shifted = !loaded.contains(parameter) && !stored.contains(parameter);
             std::map<const Op*, Shift> found;
             for (const Op* op : ops_on_it) {
-                const auto shift = shift_of(*place_of(op->operands[0], adjoint_).at, forms_);
+                const Place place = place_of(op->operands[0], adjoint_);
+                WEFT_CHECK(place.at != nullptr, "an atomic on no element");
+                const auto shift = shift_of(*place.at, forms_);
                 if (used.contains(op->result())) return false;
                 shifted = shifted && shift;
                 if (shift) found.emplace(op, *shift);
@@ -341,8 +344,10 @@ class Maker {
 
     // Adds what an atomic adds, to the sum of its array.
     void include(const Op& atomic, const ValueMap& map, Values& sums) {
-        const int parameter = place_of(atomic.operands[0], adjoint_).parameter->index;
-        const auto k = static_cast<size_t>(std::distance(plan_.arrays().begin(), plan_.arrays().find(parameter)));
+        const Place place = place_of(atomic.operands[0], adjoint_);
+        WEFT_CHECK(place.parameter != nullptr, "a sum of no array");
+        const auto found = plan_.arrays().find(place.parameter->index);
+        const auto k = static_cast<size_t>(std::distance(plan_.arrays().begin(), found));
         sums[k] = with_part(sums[k], atomic.operands[0], map,
                             [&](Value* old) { return add_values(b_, old, map.at(atomic.operands[1])); });
     }
