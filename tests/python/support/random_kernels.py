@@ -266,8 +266,9 @@ class Generator:
             s = self.r.choice(assignable)
             op = self.r.choice(["=", "+=", "-=", "*="])
             self.line(depth, f"{s} {op} {self.bounded(self.value(1))}")
-        elif kind < 0.48 and self.vectors:
-            v = self.r.choice(self.vectors)
+        elif kind < 0.48 and any(v.startswith("v") for v in self.vectors):
+            # Not those of a parameter: what a function does to its copy is lost, which Python's references do not tell.
+            v = self.r.choice([v for v in self.vectors if v.startswith("v")])
             if self.r.random() < 0.5:
                 self.line(
                     depth, f"{v}[{self.r.randint(0, 2)}] {self.r.choice(['=', '+='])} {self.bounded(self.value(1))}"
