@@ -128,6 +128,8 @@ std::string text(nb::handle string) {
 
 class Reader {
   public:
+    explicit Reader(std::shared_ptr<const SourceFile> file) : file_(std::move(file)) {}
+
     std::unique_ptr<FunctionTree> function(nb::handle definition) {
         auto tree = std::make_unique<FunctionTree>();
         tree->name = text(definition.attr("name"));
@@ -187,7 +189,7 @@ class Reader {
             const Span at = span(one);
             throw UserError(ErrorKind::Syntax,
                             "`*" + text(one.attr("arg")) + "`: functions of kernels have a fixed number of parameters",
-                            {nullptr, at.line, at.column, at.end_line, at.end_column});
+                            {file_, at.line, at.column, at.end_line, at.end_column});
         }
         for (const auto& one : all) {
             frontend::Parameter parameter;
@@ -438,12 +440,15 @@ class Reader {
         }
     }
 
+    std::shared_ptr<const SourceFile> file_;
     std::unordered_map<PyTypeObject*, ClassInfo> classes_;
     std::unordered_map<PyTypeObject*, std::string> operators_;
 };
 
 }  // namespace
 
-std::unique_ptr<FunctionTree> read_tree(nb::handle definition) { return Reader().function(definition); }
+std::unique_ptr<FunctionTree> read_tree(nb::handle definition, std::shared_ptr<const SourceFile> file) {
+    return Reader(std::move(file)).function(definition);
+}
 
 }  // namespace weft::bind

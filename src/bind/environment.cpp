@@ -375,8 +375,9 @@ Binding read_binding(nb::handle object) {
         why.is_valid() && PyUnicode_Check(why.ptr())) {
         return Unusable{text(why)};
     }
-    if (const nb::object function = attribute_or_null(object, "_weft_function_");
-        function.is_valid() && nb::isinstance<FunctionObject>(function)) {
+    if (PyObject_HasAttrString(object.type().ptr(), "_weft_function_") != 0) {
+        // Reads the function's source: what is wrong with it is said as it is.
+        const nb::object function = object.attr("_weft_function_");
         return std::shared_ptr<const frontend::OverloadSet>(nb::cast<FunctionObject&>(function).overloads);
     }
     if (const nb::object type = attribute_or_null(object, "_weft_type_");

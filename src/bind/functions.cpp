@@ -24,7 +24,7 @@ FunctionObject make_function(const std::string& name, const std::shared_ptr<Sour
     auto source = std::make_shared<FunctionSource>();
     source->name = name;
     source->file = file;
-    source->tree = read_tree(definition);
+    source->tree = read_tree(definition, file);
     source->environment = make_environment(function);
     evaluate_statics(*source);
     overloads->functions.push_back(source);

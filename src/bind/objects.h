@@ -20,7 +20,7 @@ struct FunctionObject {
 };
 
 // ast.cpp: the tree of a function from its ast.FunctionDef (line numbers are those of the file).
-std::unique_ptr<frontend::FunctionTree> read_tree(nanobind::handle definition);
+std::unique_ptr<frontend::FunctionTree> read_tree(nanobind::handle definition, std::shared_ptr<const SourceFile> file);
 
 // environment.cpp: the world of a Python function object (its closure, globals, annotations, defaults).
 std::shared_ptr<frontend::Environment> make_environment(nanobind::object function);

@@ -5,15 +5,14 @@ usage: check_random_language.py [--first SEED] [--count N] [--jobs N]      print
 
 import argparse
 import concurrent.futures
-import multiprocessing
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 BATCH = 25  # programs in a kernel
+CHUNK = 500  # programs in a process: the package keeps the syntax tree of every file
 
 
 def check_batch(first):
@@ -21,25 +20,28 @@ def check_batch(first):
     import warp as wp
     from support.random_language_meaning import check
 
-    wp.config.cache_kernels = False
     wp.config.optimization_level = 0 if first // BATCH % 2 else None
     try:
-        return [(seed, backend, text) for seed, backend, text in check(range(first, first + BATCH))]
+        return check(range(first, first + BATCH))
     except Exception as error:
-        return [(first, "in this batch", f"{type(error).__name__}: {error}")]
+        return [(first, "this batch", f"{type(error).__name__}: {error}")]
+
+
+def check_chunk(first):
+    """What differs in one chunk, by a process of its own."""
+    done = subprocess.run([sys.executable, __file__, "--chunk", str(first)], capture_output=True, text=True)
+    if done.returncode != 0:
+        return [(first, "this chunk", f"exit status {done.returncode}\n{done.stderr[-2000:]}")]
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def check_many(first, count, jobs=None):
     """Yields what differs, as (seed, where, text)."""
-    context = multiprocessing.get_context("spawn")
-    starts = range(first, first + count, BATCH)
-    # Workers do not live for ever: each file's syntax tree is kept.
-    limits = {"max_tasks_per_child": 40} if sys.version_info >= (3, 11) else {}
-    with concurrent.futures.ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=context, **limits) as pool:
-        for done, differ in enumerate(pool.map(check_batch, starts)):
+    with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        for done, differ in enumerate(pool.map(check_chunk, range(first, first + count, CHUNK))):
             yield from differ
-            if __name__ == "__main__" and done % 40 == 39:
-                print(f"{(done + 1) * BATCH} programs", flush=True)
+            if __name__ == "__main__":
+                print(f"{(done + 1) * CHUNK} programs", flush=True)
 
 
 def main():
@@ -47,7 +49,16 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--jobs", type=int)
+    parser.add_argument("--chunk", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.chunk is not None:
+        import warp as wp
+
+        wp.config.cache_kernels = False
+        sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+        batches = range(given.chunk, given.chunk + CHUNK, BATCH)
+        print(json.dumps([found for first in batches for found in check_batch(first)]))
+        return 0
     differ = 0
     for seed, where, text in check_many(given.first, given.count, given.jobs):
         differ += 1
