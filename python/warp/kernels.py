@@ -8,6 +8,7 @@ import copy
 import functools
 import inspect
 import sys
+import textwrap
 import time
 import weakref
 
@@ -83,6 +84,11 @@ class Definition:
     @property
     def source(self):
         return inspect.getsource(self.func)
+
+    @property
+    def tree(self):
+        """The syntax tree of the definition, as a module of its own."""
+        return ast.parse(textwrap.dedent(self.source))
 
     def get_references(self):
         """What the kernel captures, directly or through functions: constants and types by name, functions."""

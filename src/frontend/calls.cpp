@@ -1,5 +1,6 @@
 // Calls: which function is meant, which argument goes to which parameter.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "builtins/pattern.h"
@@ -9,6 +10,17 @@
 namespace weft::frontend {
 
 using builtins::user_name;
+
+namespace {
+
+// Whether a builtin is called as functions are, by the values of its arguments: the others are forms of the language.
+bool is_regular(const std::string& name) {
+    static const std::set<std::string> forms = {"address_of", "adjoint", "cast",   "grad", "print",
+                                                "printf",     "range",   "static", "tid",  "type"};
+    return !forms.contains(name);
+}
+
+}  // namespace
 
 Entity FunctionLowering::call(const Expr& e) {
     callee_ = &e.child(0);
@@ -217,6 +229,13 @@ Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, st
                 if (entity.as<TupleEntity>()) argument = {entity.type(), {}};
                 const Type wanted = parameters[i].type.exact;
                 if (wanted.is(ir::TypeKind::Ref) && argument.type == wanted.target()) argument.type = wanted;
+                const auto* builtin = argument.constant.as<BuiltinName>();
+                if (builtin && !is_regular(builtin->name)) {
+                    why = "cannot take the unsupported built-in function '" + builtin->name + "' for `" +
+                          parameters[i].name + "`: only calls by its name have a meaning";
+                    entities.reset();
+                    break;
+                }
                 if (!accepts(parameters[i].type, argument, matches)) {
                     why = "needs " + parameters[i].type.str() + " for `" + parameters[i].name + "`, found " +
                           entity.describe();

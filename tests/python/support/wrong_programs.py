@@ -161,6 +161,11 @@ ROWS = [
     ("local array of run-time size", "q = wp.zeros(shape=«n», dtype=float)", "known when the kernel is compiled"),
     ("local array of no size", "q = wp.zeros(shape=«0», dtype=float)", "at least one element"),
     ("gradient of a number", "q = «wp.grad(n)»", "grad takes one function"),
+    (
+        "builtin that is no function",
+        "q = «r(wp.printf)»\n---\n@wp.func\ndef r(f: wp.Function):\n    return f(1)",
+        "cannot take the unsupported built-in function 'printf' for `f`",
+    ),
     ("any number of parameters", "q = r(1)\n---\n@wp.func\ndef r(*«a»: int):\n    return 1", "a fixed number of"),
     ("any parameters by name", "q = r(a=1)\n---\n@wp.func\ndef r(**«a»: int):\n    return 1", "a fixed number of"),
     ("recursion", "q = r(1.0)\n---\n@wp.func\ndef r(x: float) -> float:\n    return «r(x)»", "recursion"),
