@@ -141,6 +141,7 @@ class Kernel(_core.Kernel):
             checks=self._option("mode") in ("debug", "safe"),
             verify_fp=bool(config.verify_fp),
             fast_math=bool(self.module.options["fast_math"]),
+            fuse_on_gpu=bool(self.module.options["fuse_fp"]),
             optimize=2 if level is None else min(level, 2),
             line_info=bool(self._option("lineinfo")),
             lanes=config.cpu_lanes,

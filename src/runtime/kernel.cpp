@@ -40,6 +40,7 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
     name_ = kernel;
     backend_ = options.backend;
     options_ = options.codegen;
+    fuse_on_gpu_ = options.fuse_on_gpu;
 }
 
 LoadedKernel& Code::loaded(const Device& device) {
@@ -49,6 +50,7 @@ LoadedKernel& Code::loaded(const Device& device) {
     if (slot == nullptr) {
         codegen::Options options = options_;
         options.architecture = device.architecture();
+        options.contract |= !on_host && fuse_on_gpu_;
         slot = Runtime::get().compiler().request(module_, name_, on_host ? backend_ : device.backend(), options);
     }
     return *slot;

@@ -33,6 +33,7 @@ struct KernelOptions {
     bool verify_fp = false;  // stored floats
     std::string backend;     // "": the device's
     codegen::Options codegen;
+    bool fuse_on_gpu = true;  // a * b + c is one rounding there, as users of GPUs expect; CPUs: codegen.contract
     bool operator==(const KernelOptions&) const = default;
 };
 
@@ -89,6 +90,7 @@ class Code {
     std::string name_;
     std::string backend_;  // of the host; "": its default
     codegen::Options options_;
+    bool fuse_on_gpu_ = true;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<LoadedKernel>> loaded_;  // by the device's backend and architecture
     std::array<std::atomic<void*>, 32> handles_{};

@@ -55,6 +55,12 @@ def move(p: wp.array(dtype=Particle), dt: float):
 
 
 @wp.kernel
+def fused(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = x[i] * x[i] - 1.0
+
+
+@wp.kernel
 def checked(x: wp.array(dtype=float)):
     i = wp.tid()
     assert x[i] < 100.0, "too large"
@@ -119,6 +125,20 @@ def test_gradients_are_those_of_the_cpu():
         found[device] = out.numpy(), a.grad.numpy()
     for of_cpu, of_gpu in zip(found["cpu"], found[CUDA], strict=True):
         np.testing.assert_allclose(of_gpu, of_cpu, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+def test_products_and_sums_are_fused_unless_told_otherwise(fuse):
+    x = np.float32([1 + 2**-12, 1 + 2**-20])
+    exact = (x.astype(np.float64) ** 2 - 1).astype(np.float32)
+    saved = wp.get_module_options()["fuse_fp"]
+    wp.set_module_options({"fuse_fp": fuse})
+    try:
+        out = wp.zeros(2, device=CUDA)
+        wp.launch(fused, 2, [wp.array(x, device=CUDA), out], device=CUDA)
+    finally:
+        wp.set_module_options({"fuse_fp": saved})
+    np.testing.assert_array_equal(out.numpy(), exact if fuse else x * x - np.float32(1))
 
 
 def test_atomics():

@@ -564,8 +564,10 @@ void check_atomics(const testing::Config& config, const std::string& scalar) {
         std::vector<T> out = {static_cast<T>(5), static_cast<T>(5)};
         const auto size = static_cast<int64_t>(2 * sizeof(T));
         const auto arguments = Arguments().array(out.data(), {1}, size).array(in.data(), {kItems}, size);
+        // A GPU has threads of its own.
+        if (!kernel.is_for_host()) kernel.run(arguments, {kItems});
         std::vector<std::thread> threads;
-        for (int64_t t = 0; t < 4; ++t) {
+        for (int64_t t = 0; kernel.is_for_host() && t < 4; ++t) {
             threads.emplace_back([&, t] { kernel.run(arguments, {kItems}, t * kItems / 4, (t + 1) * kItems / 4); });
         }
         for (auto& thread : threads) thread.join();

@@ -158,6 +158,7 @@ class Kernel {
         entry_(arguments.data(), &shape, begin, end < 0 ? total : end);
     }
     codegen::KernelEntry entry() const { return entry_; }
+    bool is_for_host() const { return code_ == nullptr; }
 
   private:
     // As CudaDevice::launch does, with a range of items.
