@@ -197,6 +197,8 @@ def test_a_process_may_end_while_it_compiles(script, tmp_path):
 
 
 FORKED = """
+wp.set_device("cpu")  # a GPU's driver does not outlive a fork
+
 def child():
     check()
     @wp.kernel(module="unique")

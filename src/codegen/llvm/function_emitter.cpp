@@ -94,6 +94,20 @@ llvm::Align FunctionEmitter::leaf_alignment(const Leaf& leaf, ir::Type type, int
     return scalars_.alignment(std::min(own, static_cast<int64_t>(at)));
 }
 
+// Machines that take no unaligned numbers have no atomics on them either.
+void FunctionEmitter::check_aligned(const ir::Op& atomic) {
+    if (module_.machine.takes_unaligned()) return;
+    const ir::Type type = atomic.operands[1]->type;
+    for (const Leaf& leaf : module_.leaves_of(type)) {
+        const auto bytes = static_cast<uint64_t>(ir::scalar_bits(leaf.scalar) / 8);
+        if (leaf_alignment(leaf, type, alignment_of(atomic.operands[0])).value() >= bytes) continue;
+        throw UserError(ErrorKind::Unsupported,
+                        "on this device a member of a packed struct cannot be updated in one step: "
+                        "its address need not be a multiple of its size; read it, change it and store it",
+                        atomic.location);
+    }
+}
+
 Scalars FunctionEmitter::load(ir::Type type, Value* address, int64_t alignment) {
     Scalars out;
     for (const Leaf& leaf : module_.leaves_of(type)) {
@@ -569,6 +583,7 @@ void FunctionEmitter::op(const ir::Op& op) {
         case Opcode::Store:
             return store(operand_type(1), operand(1), operand(0)[0], alignment_of(op.operands[0]));
         case Opcode::Atomic:
+            check_aligned(op);
             return define(op, emit_update(module_, builder_, scalars_, item_.shape, op, operand(0)[0], operand(1)));
         case Opcode::Shape:
             return define(

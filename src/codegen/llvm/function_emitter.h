@@ -101,6 +101,7 @@ class FunctionEmitter {
     void define_results(const ir::Op& op, const Join& join);
     // What the address behind a Ref is a multiple of.
     int64_t alignment_of(const ir::Value* ref) const;
+    void check_aligned(const ir::Op& atomic);
     llvm::Align leaf_alignment(const Leaf& leaf, ir::Type type, int64_t alignment) const;
     llvm::Value* index(const ir::Value* v, llvm::Value* extent);
     llvm::Value* wide_index(const ir::Value* v);

@@ -1,6 +1,7 @@
 // PTX of kernels: what it says, and that NVIDIA's assembler takes it. That it computes the right numbers is seen where
 // a GPU is (tests that run on every device).
 #include "ad/reverse.h"
+#include "base/error.h"
 #include "codegen/ptxas.h"
 
 namespace weft {
@@ -147,6 +148,23 @@ TEST(Nvptx, BindsEveryFunctionOfMaths) {
     }
 #include "ir/math.def"
 #undef MATH
+}
+
+TEST(Nvptx, RefusesAtomicsOnWhatMayLieAnywhere) {
+    try {
+        of_text(R"(kernel @k(%a: array<struct P<packed a: u8, b: f32>, 1>, %v: f32) {
+  %i = thread.index [0] : i32
+  %r = at(%a, %i) : ref<struct P<packed a: u8, b: f32>>
+  %m = member(%r) [1] : ref<f32>
+  %o = atomic.add(%m, %v) : f32
+  return
+}
+)");
+        ADD_FAILURE() << "compiled";
+    } catch (const UserError& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::Unsupported);
+        EXPECT_NE(std::string(error.what()).find("packed struct"), std::string::npos);
+    }
 }
 
 // Adjoints of loops keep values on stacks, which lie in the device's heap.
