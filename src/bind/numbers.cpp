@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/small_float.h"
+#include "builtins/pattern.h"
 
 namespace nb = nanobind;
 
@@ -74,8 +75,8 @@ bool write_integer(PyObject* number, ir::Scalar type, std::byte* to, Conversion 
     }
     if (!fits) {
         const nb::str text(nb::handle{number});
-        throw UserError(ErrorKind::Value, std::string(text.c_str()) + " does not fit in " + std::to_string(bits) +
-                                              " bits (" + std::string(ir::scalar_name(type)) + ")");
+        throw UserError(ErrorKind::Value,
+                        std::string(text.c_str()) + " does not fit in " + builtins::user_name(ir::Type::scalar(type)));
     }
     write_integer(to, type, PyLong_AsUnsignedLongLongMask(number));
     return true;
