@@ -364,6 +364,21 @@ def test_dlpack_capsules():
     assert (vectors.shape, vectors.dtype) == ((5,), wp.vec3)
 
 
+def test_launches_ask_what_lies_on_the_host_for_its_memory_there():
+    data = np.array([2.0, 3.0], dtype=np.float32)
+
+    class Both:
+        __array_interface__ = data.__array_interface__
+
+        @property
+        def __cuda_array_interface__(self):
+            raise RuntimeError("there is no device")
+
+    out = wp.zeros(1)
+    wp.launch(first, dim=1, inputs=[Both(), wp.vec2(0.0, 1.0)], outputs=[out])
+    assert out.list() == [3]
+
+
 def test_pointers_and_interfaces():
     data = DATA.copy()
     a = wp.array(ptr=data.ctypes.data, shape=data.shape, dtype=float)
