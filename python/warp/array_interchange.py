@@ -49,7 +49,8 @@ class array_interchange:
     def __array_interface__(self):
         if self._has_memory and not self.device.is_cpu:
             raise AttributeError(f"an array of {self.device} has no __array_interface__: use numpy()")
-        interface = self.numpy().__array_interface__
+        self._export_view()  # for good: who takes the address says nothing when it is done
+        interface = numpy_view(self).__array_interface__
         if interface["strides"] is None:  # said outright: of empty arrays NumPy would find others
             interface["strides"] = self.strides + numpy_layout(self.dtype, self._element.size)[2]
         return interface

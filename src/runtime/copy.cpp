@@ -241,6 +241,15 @@ void fill_zero(const Array& to) {
 
 void clear_where_different(const Array& to, const Array& a, const Array& b) {
     if (to.size() == 0) return;
+    if (!on_host(to)) {
+        std::array<Array, 3> aside;
+        for (size_t k = 0; const Array* array : {&to, &a, &b}) {
+            aside[k] = dense_on(*devices().front(), *array);
+            copy(aside[k++], *array);
+        }
+        clear_where_different(aside[0], aside[1], aside[2]);
+        return copy(to, aside[0]);
+    }
     to.before_write();
     const int64_t size = ir::size_of(to.element());
     const int64_t number = to.element().is_aggregate() ? size / to.element().part_count() : size;

@@ -315,6 +315,11 @@ def unseen_by_numpy(a):
     return lambda: view.__setitem__(slice(None), 9.0)
 
 
+def unseen_by_interface(a):
+    view = np.asarray(a)
+    return lambda: view.__setitem__(slice(None), 9.0)
+
+
 def unseen_by_dlpack(a):
     view = np.from_dlpack(a)
     if not view.flags.writeable:
@@ -329,7 +334,7 @@ def unseen_by_pointer(a):
     return lambda: place.__setitem__(1, 9.0)
 
 
-@pytest.mark.parametrize("export", [unseen_by_numpy, unseen_by_dlpack, unseen_by_pointer])
+@pytest.mark.parametrize("export", [unseen_by_numpy, unseen_by_interface, unseen_by_dlpack, unseen_by_pointer])
 @pytest.mark.parametrize("early", [True, False])
 def test_a_write_that_no_tape_can_see_is_found(export, early):
     a, o = leaf([1.0, 2.0, 3.0]), made(3)
