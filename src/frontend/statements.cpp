@@ -179,7 +179,11 @@ void FunctionLowering::assign_tuple(const Expr& target, const Entity& value, con
         const Expr& one = target.child(i);
         // `_` takes anything.
         if (one.kind == ExprKind::Name && one.text == "_") continue;
-        assign(one, parts[i], span);
+        if (one.kind == ExprKind::Tuple) {
+            assign_tuple(one, parts[i], span);
+        } else {
+            assign(one, parts[i], span);
+        }
     }
 }
 

@@ -47,6 +47,21 @@ def test_loops_over_values():
 
 
 @wp.kernel
+def nested_targets(v: wp.vec2, out: wp.array(dtype=float)):
+    a, (b, (c, out[4])), d = 1.0, (2.0, (3.0, 4.0)), v
+    for i, (x, y) in ((1, (2.0, 3.0)), (4, (5.0, 6.0))):
+        out[3] += float(i) * x + y
+    (e, f), g = v, a
+    out[0] = a + 10.0 * b + 100.0 * c
+    out[1] = d[1] + e * f
+    out[2] = g
+
+
+def test_nested_targets():
+    assert run(nested_targets, wp.vec2(5.0, 6.0)) == [321, 36, 1, 31, 4, 0, 0, 0]
+
+
+@wp.kernel
 def statics_in_loops(out: wp.array(dtype=float)):
     for i in range(20):
         if wp.static(i % 3 == 0):
