@@ -308,6 +308,7 @@ std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, KernelInstance&
     const auto record = std::make_shared<LaunchRecord>(
         instance, backward ? given_arrays(arguments, *code, block.data()) : std::vector<LaunchRecord::Given>(),
         std::span(block.data(), static_cast<size_t>(code->block_bytes())), shape, recording() != nullptr);
+    record->set_blocks(where.options.block_dim, where.options.max_blocks);
     if (record->must_prepare()) {
         const nb::gil_scoped_release release;
         record->before_launch();
@@ -625,7 +626,8 @@ void export_launch(nb::module_& m) {
             Arguments given(arguments.ptr(), nullptr);
             KernelInstance& instance = record ? record->instance() : instance_of(kernel, given, 1);
             launch_adjoint(kernel, instance, given, gradients.value_or(nb::tuple()), gradients.has_value(),
-                           read_shape(dim.ptr()), Where{device, {}}, record.get());
+                           read_shape(dim.ptr()), Where{device, record ? record->blocks() : runtime::LaunchOptions()},
+                           record.get());
         },
         nb::arg("kernel"), nb::arg("dim"), nb::arg("arguments"), nb::arg("device"), nb::arg("record"),
         nb::arg("gradients") = nb::none(),

@@ -41,6 +41,9 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     bool has_members() const;
     // Whether before_launch() has anything to do.
     bool must_prepare() const { return !arrays_.empty() && instance_.may_need_more(); }
+    // How the launch was divided, for its adjoint.
+    void set_blocks(int block_dim, int max_blocks) { blocks_ = {block_dim, max_blocks, nullptr}; }
+    const LaunchOptions& blocks() const { return blocks_; }
     // To be called before the kernel runs: copies what the kernel overwrites though its derivative needs it.
     void before_launch();
     // To be called after it: from now on nothing that the derivative needs is lost. `place` makes what tells
@@ -73,6 +76,7 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     bool captured_;
     std::function<std::string()> place_;
     std::optional<Array> log_;
+    LaunchOptions blocks_;
     std::mutex mutex_;
     // By index of `arrays_`:
     std::map<size_t, Array> saved_;

@@ -141,6 +141,22 @@ def test_products_and_sums_are_fused_unless_told_otherwise(fuse):
     np.testing.assert_array_equal(out.numpy(), exact if fuse else x * x - np.float32(1))
 
 
+@wp.kernel
+def scaled_by_block(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = x[i] * float(wp.block_dim())
+
+
+def test_adjoints_have_the_blocks_of_their_launch():
+    x = wp.array(np.ones(5, np.float32), device=CUDA, requires_grad=True)
+    out = wp.zeros(5, device=CUDA, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(scaled_by_block, 5, [x, out], device=CUDA, block_dim=64)
+    tape.backward(grads={out: wp.array(np.ones(5, np.float32), device=CUDA)})
+    assert (out.numpy() == 64).all() and (x.grad.numpy() == 64).all()
+
+
 def test_atomics():
     rng = np.random.default_rng(5)
     slots = rng.integers(0, 17, 5000).astype(np.int32)
