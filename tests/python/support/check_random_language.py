@@ -55,6 +55,7 @@ def main():
         import warp as wp
 
         wp.config.cache_kernels = False
+        wp.set_device("cpu")  # GPUs fuse products and sums
         sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
         batches = range(given.chunk, given.chunk + CHUNK, BATCH)
         print(json.dumps([found for first in batches for found in check_batch(first)]))
