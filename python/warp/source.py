@@ -8,6 +8,18 @@ from warp import _core
 from warp.errors import WarpSyntaxError
 
 
+def _functions(statements):
+    """All definitions of functions in a list of statements, however deep; expressions, which are most of a tree, have
+    none."""
+    for node in statements:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, None)
+            if inner:
+                yield from _functions(inner)
+
+
 class _File:
     """A parsed source file."""
 
@@ -16,10 +28,9 @@ class _File:
         text = "".join(lines)
         self.source = _core.SourceFile(path, text)
         self.functions = {}
-        for node in ast.walk(ast.parse(text, path)):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-                self.functions[first, node.name] = node
+        for node in _functions(ast.parse(text, path).body):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            self.functions[first, node.name] = node
 
 
 _files = {}
