@@ -22,6 +22,7 @@ using LinkHandle = struct LinkTag*;
 using PoolHandle = struct PoolTag*;
 
 struct Driver {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes none
 #define DRIVER(name, symbol, parameters) Result(*name) parameters = nullptr;
 #include "runtime/cuda/driver_functions.def"
 #undef DRIVER
