@@ -104,6 +104,8 @@ test: build
 	@$(MAKE) lint
 
 test-all: FAST :=
+# The PTX of every kernel that the core tests compile is assembled, too.
+test-all: export WEFT_PTX_OF_ALL = 1
 test-all: test
 
 test-core: build

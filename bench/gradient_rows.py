@@ -5,6 +5,7 @@ from a clean start. The forward row runs it, the backward row the tape of it, ag
 """
 
 import numpy as np
+from rows import bodies_kernel
 
 import warp as wp
 
@@ -22,21 +23,9 @@ def zeros(shape, dtype=float):
 # ---- n-body: every body is drawn to every other one ----
 
 
-@wp.kernel
-def attraction(x: wp.array(dtype=wp.vec3), f: wp.array(dtype=wp.vec3), n: int):
-    i = wp.tid()
-    p = x[i]
-    total = wp.vec3(0.0, 0.0, 0.0)
-    for j in range(n):
-        d = x[j] - p
-        r2 = wp.dot(d, d) + 0.01
-        total += d / (r2 * wp.sqrt(r2))
-    f[i] = total
-
-
 def nbody(n=2000):
     x, f = array(RANDOM.random((n, 3)), wp.vec3), zeros(n, wp.vec3)
-    return lambda: wp.launch(attraction, dim=n, inputs=[x, f, n]), [x], f
+    return lambda: wp.launch(bodies_kernel, dim=n, inputs=[x, f, n]), [x], f
 
 
 # ---- cloth: springs between neighbours, then a step in time ----

@@ -266,7 +266,7 @@ def test_algorithms_take_arrays_of_the_device():
 
 
 def test_torch_tensors_are_arguments():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is optional")
     x = torch.arange(1000, dtype=torch.float32, device=CUDA)
     y = torch.ones(1000, device=CUDA)
     torch.cuda.synchronize()

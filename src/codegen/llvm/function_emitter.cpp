@@ -36,14 +36,7 @@ FunctionEmitter::FunctionEmitter(ModuleContext& module, const ir::Function& sour
       target_(target),
       builder_(llvm::BasicBlock::Create(module.llvm.getContext(), "entry", &target)),
       scalars_(module.llvm, builder_, module.machine, module.options.fast_math) {
-    llvm::FastMathFlags flags;
-    if (module.options.contract) flags.setAllowContract();
-    if (module.options.fast_math) {
-        flags.setAllowReassoc();
-        flags.setAllowReciprocal();
-        flags.setApproxFunc();
-    }
-    builder_.setFastMathFlags(flags);
+    builder_.setFastMathFlags(math_flags(module.options));
 }
 
 // --- values ----------------------------------------------------------------------------------------------------------

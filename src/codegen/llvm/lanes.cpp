@@ -53,14 +53,7 @@ class LaneEmitter {
           forms_(kernel, module.coordinates),
           builder_(llvm::BasicBlock::Create(module.llvm.getContext(), "entry", &target)),
           scalars_(module.llvm, builder_, module.machine, module.options.fast_math) {
-        llvm::FastMathFlags flags;
-        if (module.options.contract) flags.setAllowContract();
-        if (module.options.fast_math) {
-            flags.setAllowReassoc();
-            flags.setAllowReciprocal();
-            flags.setApproxFunc();
-        }
-        builder_.setFastMathFlags(flags);
+        builder_.setFastMathFlags(math_flags(module.options));
     }
 
     std::vector<LaneCondition> emit() {

@@ -12,6 +12,17 @@ using ir::Opcode;
 using ir::Scalar;
 using llvm::Value;
 
+llvm::FastMathFlags math_flags(const Options& options) {
+    llvm::FastMathFlags flags;
+    if (options.contract) flags.setAllowContract();
+    if (options.fast_math) {
+        flags.setAllowReassoc();
+        flags.setAllowReciprocal();
+        flags.setApproxFunc();
+    }
+    return flags;
+}
+
 ScalarEmitter::ScalarEmitter(llvm::Module& module, llvm::IRBuilder<>& builder, const Machine& machine, bool fast_math)
     : module_(module), builder_(builder), machine_(machine), fast_math_(fast_math) {}
 

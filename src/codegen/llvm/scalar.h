@@ -15,6 +15,9 @@
 
 namespace weft::codegen::llvm_backend {
 
+// What arithmetic may do with floats under these options.
+llvm::FastMathFlags math_flags(const Options& options);
+
 class ScalarEmitter {
   public:
     ScalarEmitter(llvm::Module& module, llvm::IRBuilder<>& builder, const Machine& machine, bool fast_math);

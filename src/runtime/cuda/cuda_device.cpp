@@ -154,8 +154,7 @@ void CudaDevice::raise_failure() {
 
 namespace {
 
-// Blocks of the pool go back to it, others to the driver: told by a bit of what release() is given, which the size
-// cannot be; so the few that do not come from a pool are remembered.
+// Blocks of a pool go back to it, others to the driver. Few come from elsewhere: those are remembered.
 struct OutsidePool {
     std::mutex mutex;
     std::vector<Address> blocks;
