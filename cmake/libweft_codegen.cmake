@@ -50,10 +50,16 @@ if(WEFT_CUDA)
     COMMAND "${Python_EXECUTABLE}" -c "import importlib.util as u; print(*u.find_spec('nvidia.cuda_nvcc').submodule_search_locations)"
     OUTPUT_VARIABLE nvcc_package
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  # Searched anew each time, and copied: an environment of pip's is gone after its build.
+  unset(WEFT_LIBDEVICE CACHE)
+  unset(WEFT_PTXAS CACHE)
   find_file(WEFT_LIBDEVICE libdevice.10.bc HINTS "${nvcc_package}/nvvm/libdevice" /usr/local/cuda/nvvm/libdevice NO_DEFAULT_PATH)
   find_program(WEFT_PTXAS ptxas HINTS "${nvcc_package}/bin" /usr/local/cuda/bin) # for the tests
   if(WEFT_LIBDEVICE)
-    set(libdevice "${WEFT_LIBDEVICE}")
+    file(COPY "${WEFT_LIBDEVICE}" DESTINATION "${PROJECT_BINARY_DIR}/device")
+  endif()
+  if(EXISTS "${PROJECT_BINARY_DIR}/device/libdevice.10.bc")
+    set(libdevice "${PROJECT_BINARY_DIR}/device/libdevice.10.bc")
   else()
     message(WARNING "libdevice.10.bc was not found (pip install nvidia-cuda-nvcc-cu12): this build makes no code for NVIDIA GPUs")
   endif()

@@ -16,7 +16,8 @@ namespace weft::testing {
 
 inline bool has_ptxas() {
 #ifdef WEFT_PTXAS
-    return true;
+    static const bool found = std::filesystem::exists(WEFT_PTXAS);  // the build's environment may be gone
+    return found;
 #else
     return false;
 #endif
@@ -29,6 +30,7 @@ inline bool wants_ptx_of_all() { return has_ptxas() && std::getenv("WEFT_PTX_OF_
 inline std::string assemble(const std::string& ptx, const std::string& architecture) {
     std::string said;
 #ifdef WEFT_PTXAS
+    if (!has_ptxas()) return said;
     std::string folder = (std::filesystem::temp_directory_path() / "weft-ptx-XXXXXX").string();
     if (mkdtemp(folder.data()) == nullptr) return "no folder for temporary files";
     std::ofstream(folder + "/kernel.ptx") << ptx;
