@@ -57,21 +57,34 @@ class Note(argparse.Action):
         print(f"note: {option_string} has no effect: {self.reason}", flush=True)
 
 
+# What the build takes from the package registry; tools/requirements.txt pins the versions.
+PACKAGES = ("cmake", "ninja", "nanobind", "nvidia-cuda-nvcc-cu12")
+
+
+def has_module(name: str) -> bool:
+    """Tells whether this interpreter finds a module, without importing more than its parents."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def environment() -> dict[str, str]:
-    """The environment in which cmake, ninja and nanobind are found: this one, or one with them added in build/tools."""
+    """The environment in which PACKAGES are found: this one, or one with them added in build/tools."""
     env = dict(os.environ)
     env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", "")])
-    found = shutil.which("cmake", path=env["PATH"]) and shutil.which("ninja", path=env["PATH"])
-    if found and importlib.util.find_spec("nanobind"):
+    programs = all(shutil.which(name, path=env["PATH"]) for name in ("cmake", "ninja"))
+    if programs and has_module("nanobind") and has_module("nvidia.cuda_nvcc"):
         return env
-    if not (TOOLS / "nanobind").exists():
-        print(f"Installing cmake, ninja and nanobind to {TOOLS.relative_to(ROOT)} ...", flush=True)
+    if not (TOOLS / "nvidia" / "cuda_nvcc").exists():
+        print(f"Installing {', '.join(PACKAGES)} to {TOOLS.relative_to(ROOT)} ...", flush=True)
+        lines = (ROOT / "tools" / "requirements.txt").read_text().splitlines()
         pins = [
-            line
-            for line in (ROOT / "tools" / "requirements.txt").read_text().splitlines()
-            if line.startswith(("cmake==", "ninja==", "nanobind=="))
+            line.split("#")[0].strip() for line in lines if line.startswith(tuple(f"{name}==" for name in PACKAGES))
         ]
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", str(TOOLS), *pins], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade", "--target", str(TOOLS), *pins], check=True
+        )
     env["PATH"] = os.pathsep.join([str(TOOLS / "bin"), env["PATH"]])
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(TOOLS), env.get("PYTHONPATH", "")]))
     return env
