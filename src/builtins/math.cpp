@@ -121,8 +121,8 @@ std::array<MathDerivative, ir::kMathFnCount> make_derivatives() {
     };
     const auto flat = [](Builder& b, Value* x, Value*, Value*) { return b.zero(x->type); };
     using B = Builder;
-    // Infinite at 0, as the limit is.
-    set(MathFn::Sqrt, [](B& b, Value* x, Value* r, Value* g) { return b.div(b.mul(g, number(b, x, 0.5)), r); });
+    // Infinite at 0, as the limit is. The division does not wait for the adjoint, and can leave loops.
+    set(MathFn::Sqrt, [](B& b, Value* x, Value* r, Value* g) { return b.mul(g, b.div(number(b, x, 0.5), r)); });
     set(MathFn::Cbrt, [](B& b, Value* x, Value* r, Value* g) { return b.div(g, b.mul(number(b, x, 3), b.mul(r, r))); });
     set(MathFn::Sin, [](B& b, Value* x, Value*, Value* g) { return b.mul(g, b.math(MathFn::Cos, x)); });
     set(MathFn::Cos, [](B& b, Value* x, Value*, Value* g) { return b.neg(b.mul(g, b.math(MathFn::Sin, x))); });

@@ -2,6 +2,7 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "base/error.h"
 #include "codegen/compile.h"
 #include "codegen/llvm/kernel_entry.h"
 #include "codegen/llvm/lane_count.h"
@@ -21,13 +22,21 @@ void call_variadic(llvm::IRBuilder<>& builder, std::string_view name, llvm::Arra
     builder.CreateCall(type, declared(module, name, type), arguments);
 }
 
-// `lanes` becomes how many there are.
-LaneBody lanes_of(ModuleContext& module, const ir::Function& kernel, int& lanes, bool exactly) {
-    if (lanes <= 1 || module.coordinates == 0) return {};
+// Widest first; none where the kernel is not fit for lanes.
+llvm::SmallVector<LaneBody, 2> lane_bodies(ModuleContext& module, const ir::Function& kernel, int native,
+                                           bool exactly) {
+    if (native <= 1 || module.coordinates == 0) return {};
     const auto alone = for_lanes(module.ir, kernel.name);
-    if (!exactly) lanes = lane_count(*alone->find(kernel.name), module.coordinates, lanes);
-    LaneBody out = emit_lanes(module, *alone->find(kernel.name), lanes);
-    if (out.function != nullptr) out.function->addFnAttr(llvm::Attribute::AlwaysInline);
+    const ir::Function& body = *alone->find(kernel.name);
+    llvm::SmallVector<LaneBody, 2> out;
+    const int widest = exactly ? native : lane_count(body, module.coordinates, native);
+    for (const int lanes : {widest, native}) {
+        if (!out.empty() && lanes == out.back().lanes) break;
+        out.push_back(emit_lanes(module, body, lanes));
+        if (out.back().function == nullptr) return {};
+        out.back().function->addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+    WEFT_CHECK(out.front().conditions == out.back().conditions, "lanes of other conditions in " + kernel.name);
     return out;
 }
 
@@ -75,14 +84,13 @@ llvm::Function* CpuMachine::declare_kernel(ModuleContext& module, const ir::Func
 }
 
 void CpuMachine::emit_kernel(ModuleContext& module, const ir::Function& kernel, llvm::Function& target) const {
-    int lanes = lanes_;
-    const LaneBody body = lanes_of(module, kernel, lanes, exactly_);
-    if (body.function != nullptr) {
+    const auto bodies = lane_bodies(module, kernel, lanes_, exactly_);
+    if (!bodies.empty()) {
         const std::string bits = std::to_string(32 * lanes_);
         target.addFnAttr("prefer-vector-width", bits);
         target.addFnAttr("min-legal-vector-width", bits);
     }
-    emit_kernel_entry(module, kernel, target, body, lanes);
+    emit_kernel_entry(module, kernel, target, bodies);
 }
 
 }  // namespace weft::codegen::llvm_backend

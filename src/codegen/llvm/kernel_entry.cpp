@@ -17,8 +17,8 @@ Value* byte_address(llvm::IRBuilder<>& b, Value* base, int64_t offset) {
 
 }  // namespace
 
-void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::Function& target, const LaneBody& body,
-                       int lanes) {
+void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::Function& target,
+                       llvm::ArrayRef<LaneBody> bodies) {
     FunctionEmitter emitter(module, kernel, target);
     auto& b = emitter.builder();
     Value* arguments = target.getArg(0);
@@ -69,7 +69,7 @@ void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::
         first[0] = rest;
     }
     Value* by_lanes = single;
-    for (const LaneCondition& condition : body.conditions) {
+    for (const LaneCondition& condition : bodies.empty() ? std::vector<LaneCondition>() : bodies[0].conditions) {
         Value* holds = b.CreateICmpEQ(leaves[condition.leaf], b.getInt64(static_cast<uint64_t>(condition.value)));
         by_lanes = b.CreateAnd(by_lanes, holds);
     }
@@ -96,26 +96,30 @@ void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::
     }
     Value* done_by_lanes = b.getInt64(0);
     llvm::BasicBlock* to_item = row;
-    if (body.function != nullptr) {
-        Value* whole = b.CreateAnd(count, b.getInt64(~static_cast<uint64_t>(lanes - 1)));
+    for (const LaneBody& body : bodies) {
+        Value* done_before = done_by_lanes;
+        Value* whole = b.CreateAnd(count, b.getInt64(~static_cast<uint64_t>(body.lanes - 1)));
         done_by_lanes = b.CreateSelect(by_lanes, whole, b.getInt64(0));
+        llvm::BasicBlock* before_group = b.GetInsertBlock();
         llvm::BasicBlock* group = emitter.block("group");
         to_item = emitter.block("rest");
-        b.CreateCondBr(b.CreateICmpSGT(done_by_lanes, b.getInt64(0)), group, to_item);
+        b.CreateCondBr(b.CreateICmpSGT(done_by_lanes, done_before), group, to_item);
         b.SetInsertPoint(group);
         auto* from = b.CreatePHI(word, 2, "from");
-        from->addIncoming(b.getInt64(0), row);
+        from->addIncoming(done_before, before_group);
         Scalars given = {shape, b.CreateAdd(linear, from)};
         for (size_t d = 0; d < used; ++d) given.push_back(d + 1 == used ? b.CreateAdd(at[d], from) : at[d]);
         given.append(leaves.begin(), leaves.end());
         b.CreateCall(body.function, given);
-        Value* next_group = b.CreateAdd(from, b.getInt64(static_cast<uint64_t>(lanes)), "", true, true);
+        Value* next_group = b.CreateAdd(from, b.getInt64(static_cast<uint64_t>(body.lanes)), "", true, true);
         from->addIncoming(next_group, group);
         b.CreateCondBr(b.CreateICmpSLT(next_group, done_by_lanes), group, to_item);
         b.SetInsertPoint(to_item);
-        b.CreateCondBr(b.CreateICmpSLT(done_by_lanes, count), item, row_end);
-    } else {
+    }
+    if (bodies.empty()) {
         b.CreateBr(item);
+    } else {
+        b.CreateCondBr(b.CreateICmpSLT(done_by_lanes, count), item, row_end);
     }
     Value* first_last = used > 0 ? b.getInt64(0) : nullptr;
     if (used > 0) {

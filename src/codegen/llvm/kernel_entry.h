@@ -6,9 +6,9 @@
 
 namespace weft::codegen::llvm_backend {
 
-// Fills `target`, of the type KernelEntry. `body`, if there is one, runs `lanes` items at a time where its conditions
-// hold, and item by item what is left of a row.
-void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::Function& target, const LaneBody& body,
-                       int lanes);
+// Fills `target`, of the type KernelEntry. The bodies, widest first, run so many items at a time as they have lanes, on
+// what the one before left of a row, where their conditions (the same for all) hold; the rest goes item by item.
+void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::Function& target,
+                       llvm::ArrayRef<LaneBody> bodies);
 
 }  // namespace weft::codegen::llvm_backend

@@ -776,9 +776,25 @@ class LaneEmitter {
         emit_update(module_, builder_, scalars_, shape_, op, a.base, sums);
     }
 
+    // A vector in memory, for its elements to be read one by one; what is no vector stays.
+    Value* laid_out(Value* v) {
+        if (v == nullptr || !is_vector(v)) return v;
+        llvm::BasicBlock& entry = target_.getEntryBlock();
+        auto* memory = llvm::IRBuilder<>(&entry, entry.begin()).CreateAlloca(v->getType(), nullptr, "by_lane");
+        builder_.CreateStore(v, memory);
+        return memory;
+    }
+    Value* of_lane(Value* laid_out, Value* lane) {
+        auto* memory = llvm::dyn_cast<llvm::AllocaInst>(laid_out);
+        if (memory == nullptr) return laid_out;
+        llvm::Type* type = memory->getAllocatedType()->getScalarType();
+        return builder_.CreateLoad(type, builder_.CreateGEP(type, memory, lane));
+    }
+
     void in_order(const ir::Op& op, const Address& a, bool used) {
-        const Scalars& given = value(op.operands[1]);
-        Value* places = lane_offsets(a);
+        Scalars given;
+        for (Value* leaf : value(op.operands[1])) given.push_back(laid_out(leaf));
+        Value* places = laid_out(lane_offsets(a));
         auto* bits_type = builder_.getIntNTy(lanes_);
         Value* all =
             mask_ != nullptr ? builder_.CreateBitCast(mask_, bits_type) : llvm::Constant::getAllOnesValue(bits_type);
@@ -798,10 +814,10 @@ class LaneEmitter {
         }
         Value* lane = builder_.CreateZExtOrTrunc(
             builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, builder_.getTrue()), builder_.getInt32Ty());
-        const auto of_lane = [&](Value* v) { return is_vector(v) ? builder_.CreateExtractElement(v, lane) : v; };
-        Value* address = places == nullptr ? a.base : builder_.CreateGEP(builder_.getInt8Ty(), a.base, of_lane(places));
+        Value* address =
+            places == nullptr ? a.base : builder_.CreateGEP(builder_.getInt8Ty(), a.base, of_lane(places, lane));
         Scalars mine;
-        for (Value* leaf : given) mine.push_back(of_lane(leaf));
+        for (Value* leaf : given) mine.push_back(of_lane(leaf, lane));
         const Scalars old = emit_update(module_, builder_, scalars_, shape_, op, address, mine);
         llvm::SmallVector<Value*, 4> next;
         for (size_t i = 0; i < results.size(); ++i) {
@@ -1081,7 +1097,7 @@ LaneBody emit_lanes(ModuleContext& module, const ir::Function& kernel, int lanes
     auto* function = llvm::Function::Create(type, llvm::Function::InternalLinkage, kernel.name + ".lanes", module.llvm);
     function->setDoesNotThrow();
     try {
-        LaneBody out{function, {}};
+        LaneBody out{function, lanes, {}};
         out.conditions = LaneEmitter(module, kernel, *function, lanes).emit();
         return out;
     } catch (const NotForLanes&) {

@@ -21,6 +21,7 @@ struct LaneCondition {
 
 struct LaneBody {
     llvm::Function* function = nullptr;  // null: the kernel is not fit for lanes
+    int lanes = 0;
     std::vector<LaneCondition> conditions;
 };
 

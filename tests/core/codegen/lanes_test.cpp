@@ -115,6 +115,26 @@ TEST(Lanes, ArmsUnderMasks) {
 )"));
 }
 
+// Where items add to one place in a loop, groups of several vectors come first, then vectors, then items.
+TEST(Lanes, GroupsOfTwoWidthsInARow) {
+    const std::string text = kernel(R"(  for(%zero, %m, %one) {(%j: i32)
+    %rj = at(%o, %j) : ref<f32>
+    %old = atomic.add(%rj, %x) : f32
+    yield
+  }
+)");
+    const Kernel wide(text, {"llvm-cpu", 2, true, 0});
+    for (const int64_t n : {1, 15, 16, 31, 64, 65, 81, 144, 200, 333}) {
+        std::vector<float> in(static_cast<size_t>(n));
+        std::iota(in.begin(), in.end(), 1.0F);
+        std::vector<float> out(in.size(), 0);
+        wide.run(Arguments().array(in.data(), {n}, 4).array(out.data(), {n}, 4).value(n), {n});
+        const int64_t sum = n * (n + 1) / 2;
+        const std::vector<float> want(in.size(), static_cast<float>(sum));  // all numbers are exact
+        EXPECT_EQ(out, want) << n;
+    }
+}
+
 TEST(Lanes, LoopsOfUnequalLength) {
     check(kernel(R"(  %s = for(%zero, %i, %one, %x) : f32 {(%j: i32, %t: f32)
     %rj = at(%a, %j) : ref<f32>
