@@ -113,6 +113,12 @@ def segmented_sort_pairs(keys, values, count, segment_start_indices, segment_end
         _core.sort_pairs(keys, values, begin, end - begin, 0, 32)
 
 
+def _check_not_recorded(function, out):
+    """A number that is returned during a capture would be of memory in which nothing has been computed yet."""
+    if _core.is_recording():
+        raise NotImplementedError(f"{function}() has nothing to return while a capture records: pass an explicit {out}")
+
+
 def runlength_encode(values, run_values, run_lengths, run_count=None, value_count=None):
     """Finds runs of equal values; returns their number, or stores it in `run_count`."""
     if not values.device is run_values.device is run_lengths.device:
@@ -132,6 +138,10 @@ def runlength_encode(values, run_values, run_lengths, run_count=None, value_coun
         raise RuntimeError("run_count array must be of type int32")
     if values.dtype is not types.int32:
         raise RuntimeError(f"Unsupported data type: {_name(values)}")
+    if not count and run_count is None:
+        return 0
+    if run_count is None:
+        _check_not_recorded("runlength_encode", "run_count array")
     found = zeros(1, dtype=types.int32, device=values.device) if run_count is None else run_count
     if count:
         _core.encode_runs(values, count, run_values, run_lengths, found)
@@ -161,7 +171,11 @@ def _reduced(function, values, out, dtype, count, axis, limit):
         if count > extent:
             raise RuntimeError(f"{function}() cannot take {count} elements of {extent} along axis {axis}")
         shape = tuple(1 if i == where else n for i, n in enumerate(values[0].shape))
+    if count < 0:
+        raise RuntimeError(f"{function}() was given a negative count: {count}")
     plain = out is None and axis is None
+    if plain:
+        _check_not_recorded(function, "out array")
     if out is None:
         out = empty(shape, dtype=dtype, device=values[0].device)
     else:

@@ -1,10 +1,13 @@
 """Captures: launches, copies and fills are recorded instead of run, and replayed later without Python."""
 
 import enum
+import os
+import pathlib
 
 from warp import _core
 from warp.arrays import array
 from warp.devices import get_device
+from warp.errors import WarpError
 
 
 class CaptureMode(enum.IntEnum):
@@ -16,18 +19,65 @@ class CaptureMode(enum.IntEnum):
 
 
 class Graph:
-    """What a capture recorded."""
+    """What a capture recorded, here or in another process.
 
-    def __init__(self, device=None, capture_id=0):
+    A graph that was loaded has `params`: the arrays that were saved by name, with their sizes in bytes. They live in
+    memory of the graph: `set_param()` and `get_param()` copy to and from them.
+    """
+
+    def __init__(self, device=None, capture_id=0, apic=False, recording=None, arrays=None):
         self.device = get_device(device)
         self.capture_id = capture_id
-        self.recording = _core.Graph()
+        self.apic = apic
+        self.recording = recording or _core.Graph()
+        self.is_loaded = recording is not None
+        self._arrays = arrays or {}
         # of CUDA: the stream that is recorded, then what was
         self.stream = None
         self.cuda_graph = None
 
     def __len__(self):
         return len(self.recording)
+
+    @property
+    def params(self):
+        return {name: {"size": a.size * a._element.size, "shape": a._shape} for name, a in self._arrays.items()}
+
+    def set_param(self, name, value):
+        """Copies an array to the one of this name."""
+        to, value = self._same_kind(name, value)
+        to._copy_from(value)
+
+    def get_param(self, name, out):
+        """Copies the array of this name to another."""
+        at, out = self._same_kind(name, out)
+        out._copy_from(at)
+
+    def get_param_ptr(self, name):
+        """The address of the array of this name; None where there is none."""
+        if not self.is_loaded:
+            raise RuntimeError("get_param_ptr() is for graphs that were loaded by wp.capture_load()")
+        return self._arrays[name].ptr if name in self._arrays else None
+
+    def _same_kind(self, name, value):
+        """The array of this name and the given one, of one shape."""
+        if name not in self._arrays:
+            known = ", ".join(sorted(self._arrays)) or "none"
+            raise RuntimeError(f"the graph has no parameter '{name}'; its parameters: {known}")
+        mine = self._arrays[name]
+        if not isinstance(value, array):
+            raise TypeError(f"Expected a Warp array for parameter '{name}', got {type(value).__name__}")
+        if value._element != mine._element or value.size != mine.size:
+            raise RuntimeError(
+                f"parameter '{name}' has the shape {mine._shape} and elements {mine._element}, "
+                f"found {value._shape} and {value._element}"
+            )
+        if value._shape == mine._shape:
+            return mine, value
+        if not (value.is_contiguous and mine.is_contiguous):
+            raise RuntimeError(f"parameter '{name}' has the shape {mine._shape}, found {value._shape}")
+        size = mine._element.size
+        return tuple(_core.Array(a, a._element, 0, (a.size,), (size,)) for a in (mine, value))
 
 
 _captures = []
@@ -46,7 +96,7 @@ def capture_begin(
         raise RuntimeError("a capture is going on already: captures cannot be nested")
     if apic and external:
         raise ValueError("apic= and external= exclude each other")
-    graph = Graph(device if stream is None else stream.device)
+    graph = Graph(device if stream is None else stream.device, apic=apic)
     if graph.device.is_cuda:
         graph.stream = stream or graph.device.stream
         graph.stream._core._begin_capture(capture_mode is CaptureMode.THREAD_LOCAL)
@@ -172,15 +222,66 @@ def capture_debug_dot_print(graph, path, verbose=True):
     raise RuntimeError("graphs of the CPU have no dot file: they are sequences")
 
 
-def capture_save(*args, **kwargs):
-    raise NotImplementedError("graphs cannot be saved yet")
+_SUFFIX = ".wrp"
 
 
-def capture_load(*args, **kwargs):
-    raise NotImplementedError("graphs cannot be loaded yet")
+def _capture_file(path):
+    return pathlib.Path(path if str(path).endswith(_SUFFIX) else f"{path}{_SUFFIX}")
 
 
-capture_load_from_bytes = capture_load
+def capture_save(graph, path, inputs=None, outputs=None, source_fallback=False):
+    """Writes a graph to `path` (.wrp): its steps, the content of its memory now, and its kernels, compiled and as IR.
+
+    `inputs` and `outputs` name arrays, which `Graph.set_param()` and `Graph.get_param()` reach in the loaded graph.
+    The kernels' IR is always there, so that `source_fallback` changes nothing.
+    """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"expected a graph, found {type(graph).__name__}")
+    if graph.cuda_graph is not None:
+        raise NotImplementedError("captures of CUDA devices cannot be saved yet")
+    if not (graph.apic or graph.is_loaded):
+        raise RuntimeError("the graph was not captured with apic=True: pass it to capture_begin() or ScopedCapture()")
+    named = dict(graph._arrays)
+    for given in (inputs, outputs):
+        named.update(given or {})
+    for name, value in named.items():
+        if not isinstance(value, _core.Array) or not value._has_memory:
+            raise TypeError(f"'{name}' is to name an array, found {type(value).__name__}")
+    saved = graph.recording._save(list(named.items()))
+    target = _capture_file(path)
+    # Written aside, then renamed: what fails leaves an older file as it was.
+    aside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        aside.write_bytes(saved)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def capture_load(path, device=None):
+    """The graph that `capture_save()` wrote, in memory of its own."""
+    target = _capture_file(path)
+    try:
+        saved = target.read_bytes()
+    except OSError as error:
+        raise RuntimeError(f"Failed to load APIC graph from {target}: {error.strerror}") from error
+    return _loaded(saved, device, str(target))
+
+
+def capture_load_from_bytes(data, modules=None, device=None):
+    """The same for the content of the file. Kernels are part of it, so that `modules` may be left out."""
+    return _loaded(bytes(memoryview(data)), device, "bytes")
+
+
+def _loaded(saved, device, where):
+    device = get_device(device)
+    if device.is_cuda:
+        raise NotImplementedError("captures are loaded on the CPU only: pass device='cpu'")
+    try:
+        recording, arrays = _core.load_graph(saved)
+    except (ValueError, WarpError) as error:
+        raise RuntimeError(f"Failed to load APIC graph from {where}: {error}") from error
+    return Graph(device, recording=recording, arrays=arrays)
 
 
 def is_conditional_graph_supported():

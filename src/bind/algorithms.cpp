@@ -3,7 +3,6 @@
 
 #include "bind/exports.h"
 #include "bind/graphs.h"
-#include "runtime/algorithms.h"
 
 namespace nb = nanobind;
 
@@ -11,22 +10,21 @@ namespace weft::bind {
 
 void export_algorithms(nb::module_& m) {
     using runtime::Array;
-    m.def("scan", [](const Array& in, const Array& out, bool inclusive) {
-        perform([in, out, inclusive] { runtime::scan(in, out, inclusive); });
-    });
+    m.def("scan",
+          [](const Array& in, const Array& out, bool inclusive) { perform(runtime::ScanStep{in, out, inclusive}); });
     m.def("sort_pairs",
           [](const Array& keys, const Array& values, int64_t begin, int64_t count, int begin_bit, int end_bit) {
-              perform([=] { runtime::sort_pairs(keys, values, begin, count, begin_bit, end_bit); });
+              perform(runtime::SortStep{keys, values, begin, count, begin_bit, end_bit});
           });
     m.def("encode_runs",
           [](const Array& values, int64_t count, const Array& run_values, const Array& run_lengths, const Array& runs) {
-              perform([=] { runtime::encode_runs(values, count, run_values, run_lengths, runs); });
+              perform(runtime::RunsStep{values, count, run_values, run_lengths, runs});
           });
     m.def("sum_along", [](const Array& values, const Array& out, int axis, int64_t count) {
-        perform([=] { runtime::sum_along(values, out, axis, count); });
+        perform(runtime::SumStep{values, out, axis, count});
     });
     m.def("inner_along", [](const Array& a, const Array& b, const Array& out, int axis, int64_t count) {
-        perform([=] { runtime::inner_along(a, b, out, axis, count); });
+        perform(runtime::InnerStep{a, b, out, axis, count});
     });
 }
 

@@ -59,7 +59,7 @@ Array borrowed(ir::Type element, const Extents& shape, const Extents& strides, u
 }
 
 // Does now, or records, what changes an array; it tells before_write() itself when it runs, but tapes must know now.
-void change(const Array& array, std::function<void()> step) {
+void change(const Array& array, runtime::Step step) {
     if (recording() != nullptr) array.before_write();
     perform(std::move(step));
 }
@@ -143,17 +143,16 @@ void export_arrays(nb::module_& m) {
         .def_prop_rw(
             "_grad", [](const Array& a) { return a.gradient(); },
             [](Array& a, std::shared_ptr<Array> grad) { a.set_gradient(std::move(grad)); }, nb::arg().none())
-        .def("_zero", [](const Array& a) { change(a, [a] { runtime::fill_zero(a); }); })
+        .def("_zero", [](const Array& a) { change(a, runtime::FillStep{a, {}}); })
         .def("_fill",
              [](const Array& a, const ValueObject& value) {
                  if (static_cast<int64_t>(value.size()) != ir::size_of(a.element())) {
                      throw UserError(ErrorKind::Type, "the value has another type than the array's elements");
                  }
                  std::vector<std::byte> bytes(value.data(), value.data() + value.size());
-                 change(a, [a, bytes = std::move(bytes)] { runtime::fill(a, bytes.data()); });
+                 change(a, runtime::FillStep{a, std::move(bytes)});
              })
-        .def("_copy_from",
-             [](const Array& to, const Array& from) { change(to, [to, from] { runtime::copy(to, from); }); })
+        .def("_copy_from", [](const Array& to, const Array& from) { change(to, runtime::CopyStep{to, from}); })
         .def("_read_element", [](const Array& a, int64_t offset, ValueObject& to) {
             a.device().copy_to_host(to.data(), a.data() + offset, static_cast<int64_t>(to.size()));
         });

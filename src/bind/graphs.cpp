@@ -2,11 +2,15 @@
 #include "bind/graphs.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "base/error.h"
 #include "bind/exports.h"
 #include "ir/builder.h"
+#include "runtime/graph_file.h"
 
 namespace nb = nanobind;
 
@@ -30,14 +34,13 @@ Array condition_of(const Array& array) {
 
 Graph* recording() { return g_recordings.empty() ? nullptr : g_recordings.back().get(); }
 
-void perform(std::function<void()> step, std::vector<Array> written) {
+void perform(runtime::Step step) {
     if (Graph* graph = recording()) {
-        graph->add(std::move(step), std::move(written));
+        graph->add(std::move(step));
         return;
     }
     const nb::gil_scoped_release release;
-    for (const Array& array : written) array.before_write();
-    step();
+    runtime::run(step);
 }
 
 void export_graphs(nb::module_& m) {
@@ -49,14 +52,38 @@ void export_graphs(nb::module_& m) {
         .def(
             "_add_branch",
             [](Graph& graph, const Array& condition, std::shared_ptr<Graph> yes, std::shared_ptr<Graph> no) {
-                graph.add_branch(condition_of(condition), std::move(yes), std::move(no));
+                graph.add(runtime::BranchStep{condition_of(condition), std::move(yes), std::move(no)});
             },
             nb::arg("condition"), nb::arg("yes").none(), nb::arg("no").none())
-        .def("_add_loop", [](Graph& graph, const Array& condition,
-                             std::shared_ptr<Graph> body) { graph.add_loop(condition_of(condition), std::move(body)); })
-        .def("_add_graph", [](Graph& graph, std::shared_ptr<Graph> other) {
-            graph.add([other = std::move(other)] { other->run(); });
-        });
+        .def("_add_loop",
+             [](Graph& graph, const Array& condition, std::shared_ptr<Graph> body) {
+                 graph.add(runtime::LoopStep{condition_of(condition), std::move(body)});
+             })
+        .def("_add_graph",
+             [](Graph& graph, std::shared_ptr<Graph> other) { graph.add(runtime::PartStep{std::move(other)}); })
+        .def(
+            "_save",
+            [](const Graph& graph, const std::vector<std::pair<std::string, Array>>& names) {
+                std::vector<runtime::NamedArray> named;
+                for (const auto& [name, array] : names) named.push_back({name, array});
+                std::string bytes;
+                {
+                    const nb::gil_scoped_release release;
+                    bytes = runtime::save_graph(graph, named);
+                }
+                return nb::bytes(bytes.data(), bytes.size());
+            },
+            "The recording, its memory and its code as bytes; arrays are found by their names again.");
+    m.def("load_graph", [](const nb::bytes& bytes) {
+        runtime::LoadedGraph loaded;
+        {
+            const nb::gil_scoped_release release;
+            loaded = runtime::load_graph({bytes.c_str(), bytes.size()});
+        }
+        nb::dict named;
+        for (const runtime::NamedArray& each : loaded.named) named[nb::cast(each.name)] = nb::cast(Array(each.array));
+        return std::pair(std::move(loaded.graph), named);
+    });
     m.def("read_condition", [](const Array& array) {
         int32_t value = 0;
         const Array condition = condition_of(array);

@@ -21,6 +21,7 @@
 #include "bind/places.h"
 #include "bind/values.h"
 #include "ir/layout.h"
+#include "runtime/array_places.h"
 #include "runtime/launch.h"
 #include "runtime/launch_record.h"
 #include "runtime/runtime.h"
@@ -216,7 +217,7 @@ void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, co
     if (runtime::Graph* graph = recording(); graph != nullptr && where.device.capabilities().synchronous) {
         (void)runtime::item_count(code, shape);  // refuses what a launch would
         block.before_write();                    // tapes are told what will be overwritten
-        graph->add_launch(code, block.data(), shape, block.written(), block.keep(kernel));
+        graph->add_launch(code, block.data(), shape, {block.written(), block.memory(), block.keep(kernel)});
         return;
     }
     const nb::gil_scoped_release release;
@@ -236,20 +237,11 @@ void launch_forward(nb::handle kernel, KernelInstance& instance, const Arguments
     run_or_record(kernel, code, block, shape, where);
 }
 
-// The arrays that a value of the type holds, in order: where their descriptors are, and of how many dimensions.
-void find_arrays(ir::Type type, int64_t offset, std::vector<std::pair<int64_t, int>>& out) {
-    if (type.is(ir::TypeKind::Array)) {
-        out.emplace_back(offset, type.ndim());
-    } else if (type.contains_array()) {
-        for (int i = 0; i < type.part_count(); ++i) find_arrays(type.part(i), offset + ir::offset_of(type, i), out);
-    }
-}
-
 // Those of a struct, found in the bytes that it was packed to.
 void add_members(nb::handle argument, size_t index, const runtime::Parameter& parameter, const std::byte* block,
                  std::vector<LaunchRecord::Given>& given) {
-    std::vector<std::pair<int64_t, int>> places;
-    find_arrays(parameter.type, parameter.offset, places);
+    std::vector<runtime::ArrayPlace> places;
+    runtime::find_arrays(parameter.type, parameter.offset, places);
     size_t next = 0;
     for (const nb::handle member : argument.attr("_weft_arrays")()) {
         const runtime::Array* array = as_array(member.ptr());
@@ -258,9 +250,9 @@ void add_members(nb::handle argument, size_t index, const runtime::Parameter& pa
         std::array<std::byte, size_t{8} * (1 + 2 * runtime::Array::kMaxDims)> bytes;
         array->write_descriptor(bytes.data());
         for (size_t k = next; k < places.size() && offset < 0; ++k) {
-            const auto [place, ndim] = places[k];
-            if (ndim != array->ndim()) continue;
-            const auto size = static_cast<size_t>(ir::descriptor_size(ndim));
+            const auto [place, type] = places[k];
+            if (type.ndim() != array->ndim()) continue;
+            const auto size = static_cast<size_t>(ir::descriptor_size(type.ndim()));
             if (std::memcmp(bytes.data(), block + place, size) != 0) continue;
             offset = place;
             next = k + 1;

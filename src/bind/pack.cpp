@@ -219,6 +219,16 @@ std::vector<Array> ArgumentBlock::written() const {
     return arrays;
 }
 
+std::vector<std::shared_ptr<runtime::Storage>> ArgumentBlock::memory() const {
+    std::vector<std::shared_ptr<runtime::Storage>> storages;
+    alive_.each([&](const nb::object& object) {
+        for (const Array* array = instance<Array>(object.ptr()); array != nullptr; array = array->gradient().get()) {
+            if (array->storage() != nullptr) storages.push_back(array->storage());
+        }
+    });
+    return storages;
+}
+
 std::shared_ptr<void> ArgumentBlock::keep(nb::handle kernel) const {
     nb::list objects;
     objects.append(kernel);

@@ -66,8 +66,10 @@ class ArgumentBlock {
     void pack(const runtime::Array& array, const runtime::Parameter& parameter);
     // Keeps the array's memory for as long as the block is used.
     void hold(const runtime::Array& array);
-    // The arrays that the launch writes; and what must live for as long as the block is used, `kernel` included.
+    // The arrays that the launch writes; the memory that it reaches; and what must live for as long as the block is
+    // used, `kernel` included.
     std::vector<runtime::Array> written() const;
+    std::vector<std::shared_ptr<runtime::Storage>> memory() const;
     std::shared_ptr<void> keep(nanobind::handle kernel) const;
     // To be called before a launch that may write.
     void before_write() const;

@@ -16,6 +16,7 @@
 #include <set>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -56,6 +57,7 @@ struct CompileJob {
     std::shared_ptr<const ir::Module> module;
     const codegen::BackendInfo* backend = nullptr;
     codegen::Options options;
+    std::string payload;  // compiled before; empty: none
     std::shared_ptr<DiskCache> cache;
     std::vector<std::shared_ptr<const DiskCache>> folders;
     std::shared_ptr<Compiler::Service> service;
@@ -84,6 +86,7 @@ struct CompileJob {
     }
 
     bool load_cached() {
+        if (load(std::exchange(payload, {}))) return true;
         std::vector<const DiskCache*> places;
         if (cache) places.push_back(cache.get());
         for (const auto& folder : folders) places.push_back(folder.get());
@@ -91,10 +94,14 @@ struct CompileJob {
     }
 
     bool load_from(const DiskCache& place) {
-        std::optional<std::string> payload;
-        timed("cache", [&] { payload = place.load(key); });
-        if (!payload || payload->empty()) return false;
-        const codegen::Image stored{static_cast<codegen::ImageFormat>((*payload)[0]), payload->substr(1)};
+        std::optional<std::string> found;
+        timed("cache", [&] { found = place.load(key); });
+        return found && load(*found);
+    }
+
+    bool load(const std::string& bytes) {
+        if (bytes.empty()) return false;
+        const codegen::Image stored{static_cast<codegen::ImageFormat>(bytes[0]), bytes.substr(1)};
         try {
             timed("load", [&] { image = load_image(stored); });
         } catch (const InternalError&) {
@@ -322,7 +329,8 @@ Compiler::~Compiler() {
 }
 
 std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module> module, const std::string& kernel,
-                                                const std::string& backend, const codegen::Options& options) {
+                                                const std::string& backend, const codegen::Options& options,
+                                                const Compiled* compiled) {
     const auto start = std::chrono::steady_clock::now();
     const codegen::BackendInfo& info = backend_info(backend);
     const ir::Function* function = module->find(kernel);
@@ -340,6 +348,7 @@ std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module
         job->module = std::move(module);
         job->backend = &info;
         job->options = options;
+        if (compiled != nullptr && compiled->key == key) job->payload = compiled->payload;
         job->cache = service_->cache;
         job->folders = service_->folders;
         job->service = service_;
@@ -350,14 +359,20 @@ std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module
     return std::make_shared<LoadedKernel>(std::move(job), kernel);
 }
 
-void Compiler::store(const ir::Module& module, const std::string& backend, const codegen::Options& options,
-                     const DiskCache& target) const {
+Compiled Compiler::compiled(const ir::Module& module, const std::string& backend,
+                            const codegen::Options& options) const {
     const codegen::BackendInfo& info = backend_info(backend);
     const std::string key = key_of(module, info, options);
     std::optional<std::string> payload;
     if (service_->cache) payload = service_->cache->load(key);
     if (!payload) payload = payload_of(codegen::compile(module, info.open(), options, nullptr));
-    if (!target.store(key, *payload)) {
+    return {key, *payload};
+}
+
+void Compiler::store(const ir::Module& module, const std::string& backend, const codegen::Options& options,
+                     const DiskCache& target) const {
+    const Compiled made = compiled(module, backend, options);
+    if (!target.store(made.key, made.payload)) {
         throw UserError(ErrorKind::Value, "compiled code cannot be written to " + target.directory() +
                                               (target.problem().empty() ? "" : ": " + target.problem()));
     }

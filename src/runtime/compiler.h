@@ -43,6 +43,12 @@ class LoadedKernel {
     std::atomic<codegen::KernelEntry> entry_ = nullptr;
 };
 
+// Code that was compiled before, with the key of what it was compiled from; taken where that is what is asked for.
+struct Compiled {
+    std::string key;
+    std::string payload;
+};
+
 class Compiler {
   public:
     // `cache` may be null. `threads` 0: one a core; they start when first needed.
@@ -55,9 +61,11 @@ class Compiler {
     // Returns at once. The module must verify, must not change afterwards, and may hold several kernels: they share one
     // compile. An empty `backend` is the default one. An unknown backend or kernel throws here.
     std::shared_ptr<LoadedKernel> request(std::shared_ptr<const ir::Module> module, const std::string& kernel,
-                                          const std::string& backend = {}, const codegen::Options& options = {});
-    // Stores the image that request() makes, taken from a cache or compiled now. Throws UserError (Value) where nothing
-    // can be written, and what the compile throws.
+                                          const std::string& backend = {}, const codegen::Options& options = {},
+                                          const Compiled* compiled = nullptr);
+    // What request() makes, taken from the cache or compiled now. Throws what the compile throws.
+    Compiled compiled(const ir::Module& module, const std::string& backend, const codegen::Options& options) const;
+    // Stores compiled(). Throws UserError (Value) where nothing can be written.
     void store(const ir::Module& module, const std::string& backend, const codegen::Options& options,
                const DiskCache& target) const;
     // A folder of images to look in behind the cache; nothing is written there.

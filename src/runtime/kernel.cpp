@@ -51,9 +51,17 @@ LoadedKernel& Code::loaded(const Device& device) {
         codegen::Options options = options_;
         options.architecture = device.architecture();
         options.contract |= !on_host && fuse_on_gpu_;
-        slot = Runtime::get().compiler().request(module_, name_, on_host ? backend_ : device.backend(), options);
+        const Compiled* before = on_host && offered_ ? &*offered_ : nullptr;
+        slot =
+            Runtime::get().compiler().request(module_, name_, on_host ? backend_ : device.backend(), options, before);
     }
     return *slot;
+}
+
+Compiled Code::compiled() const {
+    codegen::Options options = options_;
+    options.architecture = devices().front()->architecture();
+    return Runtime::get().compiler().compiled(*module_, backend_, options);
 }
 
 std::shared_ptr<LoadedKernel> Code::loaded() {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -51,7 +52,14 @@ struct Parameter {
 class Code {
   public:
     Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const KernelOptions& options);
+    // Code that was compiled before, for the host.
+    void offer(Compiled compiled) { offered_ = std::move(compiled); }
+    // The host's, compiled now if it is in no cache.
+    Compiled compiled() const;
 
+    const std::string& name() const { return name_; }
+    const std::string& backend() const { return backend_; }
+    const codegen::Options& options() const { return options_; }
     const std::vector<Parameter>& parameters() const { return parameters_; }
     int64_t block_bytes() const { return block_bytes_; }
     bool uses_thread_index() const { return uses_thread_index_; }
@@ -91,6 +99,7 @@ class Code {
     std::string backend_;  // of the host; "": its default
     codegen::Options options_;
     bool fuse_on_gpu_ = true;
+    std::optional<Compiled> offered_;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<LoadedKernel>> loaded_;  // by the device's backend and architecture
     std::array<std::atomic<void*>, 32> handles_{};
