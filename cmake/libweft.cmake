@@ -2,6 +2,8 @@
 
 file(GLOB device_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/device/*.h")
 weft_embed(device_headers embedded_device_headers ${device_headers})
+file(GLOB snippet_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/device/snippets/*.h")
+weft_embed(snippet_headers embedded_snippet_headers ${snippet_headers})
 
 # The builtins written in the kernel language, parsed by Python while building.
 set(prelude_script "${PROJECT_SOURCE_DIR}/tools/embed_prelude.py")
@@ -20,7 +22,7 @@ endif()
 
 configure_file(cmake/version.cpp.in "${weft_generated_dir}/version.cpp" @ONLY)
 
-add_library(weft SHARED ${weft_sources_weft} ${embedded_device_headers} ${embedded_prelude}
+add_library(weft SHARED ${weft_sources_weft} ${embedded_device_headers} ${embedded_snippet_headers} ${embedded_prelude}
                         "${weft_generated_dir}/version.cpp")
 find_package(Threads REQUIRED)
 target_include_directories(weft PUBLIC "${PROJECT_SOURCE_DIR}/src" "${weft_generated_dir}")

@@ -67,7 +67,7 @@ class WarpLaunchError(WarpError, TypeError, ValueError):
     """A launch whose arguments do not fit the kernel."""
 
 
-class WarpGradientError(WarpError):
+class WarpGradientError(WarpCodegenError):
     """A derivative that would be wrong, and is therefore refused."""
 
 

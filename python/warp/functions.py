@@ -258,10 +258,18 @@ def func(f=None, *, name=None, module=None, inline=None):
 
 
 def func_native(snippet, adj_snippet=None, replay_snippet=None):
-    """A function whose body is C++ (and CUDA) source; the Python body is ignored."""
+    """A function whose body is C++ (and CUDA) source; the Python body is ignored.
+
+    Without `adj_snippet` it has no gradient, and kernels that need one refuse it; with an empty one the gradient is
+    zero. `replay_snippet` stands in for the snippet where the backward pass repeats it; without one the snippet itself
+    runs again, and only if what it returns is needed.
+    """
+    for name, text in (("snippet", snippet), ("adj_snippet", adj_snippet), ("replay_snippet", replay_snippet)):
+        if not isinstance(text, str) and (text is not None or name == "snippet"):
+            raise TypeError(f"@wp.func_native takes C++ source: {name} is {text!r}")
 
     def decorate(function):
-        native = (snippet, adj_snippet or "", replay_snippet or "")
+        native = (snippet, adj_snippet, replay_snippet)
         return Function(function, _scope_set(function.__name__, 2), native)
 
     return decorate

@@ -35,6 +35,7 @@ class Launch:
         self.device = get_device(device)
         self.adjoint = adjoint
         self.max_blocks, self.block_dim = max_blocks, _threads_of_block(block_dim, self.device)
+        self._wanted_block_dim = block_dim
         self.dim = 1 if bounds is None else bounds
         self._names = [argument.label for argument in kernel.adj.args]
         self._types = [type for _, type, _ in kernel._signature()]
@@ -92,6 +93,7 @@ class Launch:
 
     def launch(self, stream=None):
         extra = {"adj_inputs": self._gradients, "adjoint": True} if self.adjoint else {}
+        extra["block_dim"] = self._wanted_block_dim
         _core.launch(self.kernel, self.dim, self._arguments, device=self.device, _block_dim=self.block_dim, **extra)
 
     @property
@@ -110,9 +112,9 @@ def zero_of(type):
     return cls._of([0] * type.part_count) if issubclass(cls, types.value_base) else cls()
 
 
-def _record(kernel, dim, arguments, device, gradients, adjoint, block_dim):
+def _record(kernel, dim, arguments, device, gradients, adjoint, block_dim, wanted_block_dim):
     made = Launch(kernel, device, params=arguments, bounds=dim, adjoint=adjoint)
-    made.block_dim = block_dim
+    made.block_dim, made._wanted_block_dim = block_dim, wanted_block_dim
     for index, argument in enumerate(arguments):
         _core.check_argument(kernel, index, argument, made.device)
     for index, gradient in enumerate(gradients):
@@ -163,7 +165,7 @@ def launch_tiled(kernel, dim, inputs=(), outputs=(), *args, block_dim=None, devi
         raise RuntimeError(f"launch_tiled() takes at most 3 dimensions, found {len(dim)}")
     shape = (*dim, _threads_of_block(block_dim, get_device(device)))
     try:
-        return _core.launch(kernel, shape, inputs, outputs, *args, device=device, block_dim=block_dim, **kwargs)
+        return _core.launch(kernel, shape, inputs, outputs, *args, device=device, block_dim=shape[-1], **kwargs)
     finally:
         del kernel  # what is raised keeps this frame alive, which must not keep a kernel that has been replaced
 

@@ -36,6 +36,7 @@ void expand_gradients(Module& module) {
         made.results = function.results;
         made.adjoint = function.adjoint;
         made.replay = function.replay;
+        made.by_value = function.by_value;
         Builder b(module, made);
         ValueMap map;
         for (const Value* p : function.parameters()) map[p] = b.parameter(p->type, p->name);

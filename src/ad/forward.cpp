@@ -2,11 +2,13 @@
 // reverse mode with the operand's tangent in the place of the adjoint: their derivative is diagonal, so it is the same.
 #include "ad/forward.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "ad/adjoints.h"
 #include "ad/rules.h"
 #include "ad/shadows.h"
+#include "ad/snippets.h"
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/verify.h"
@@ -133,6 +135,9 @@ class Tangent {
                 return loop(op);
             case Opcode::Call:
                 return call(op);
+            case Opcode::Snippet:
+                refuse_snippet(op);
+                break;
             case Opcode::Store:
                 b_.store(map_.at(op.operands[0]), map_.at(op.operands[1]));
                 if (has_tangent(op.operands[1]->type)) {
@@ -279,8 +284,17 @@ class Tangent {
         shadows_.if_kept(place, [&] { b_.atomic(op.atomic(), place, t); });
     }
 
+    void refuse_snippet(const Op& op) {
+        const bool derives =
+            std::ranges::any_of(op.operands, [](const Value* v) { return v->type.is_differentiable(); });
+        if (!derives) return;
+        throw UserError(ErrorKind::Gradient, "no tangent for a native function: forward mode cannot look into it",
+                        op.location);
+    }
+
     void call(const Op& op) {
         const Function& original = *module_.find(op.text);
+        if (!original.adjoint.empty() && has_snippets(module_, *module_.find(original.adjoint))) refuse_snippet(op);
         if (!original.adjoint.empty()) return call_with_gradient(op, original);
         const Function& callee = tangent_of(module_, original);
         Values arguments = primals(op.operands);

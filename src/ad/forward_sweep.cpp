@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ad/overwritten.h"
+#include "ad/snippets.h"
 #include "base/error.h"
 #include "opt/opt.h"
 
@@ -47,7 +48,12 @@ bool ReverseFunction::without_effect(const Op& op, ValueMap& map) {
             return true;
         case Opcode::Load: {
             const auto record = records_.find(&op);
-            if (record == records_.end()) return false;
+            if (record == records_.end()) {
+                if (!before_snippets_.contains(&op)) return false;
+                map[op.result()] = b_.load(map.at(op.operands[0]));
+                map[op.result()]->op->text = kBeforeSnippet;
+                return true;
+            }
             if (recording_) {
                 map[op.result()] = b_.load(map.at(op.operands[0]));
                 b_.stack_push(record->second, map[op.result()]);
@@ -64,6 +70,10 @@ bool ReverseFunction::without_effect(const Op& op, ValueMap& map) {
         case Opcode::Print:
         case Opcode::Assert:
             return true;
+        case Opcode::Snippet:
+            check_memory_of_snippet(op);
+            repeat_snippet(b_, op, map);
+            return true;
         case Opcode::Atomic: {
             // The value before the atomic depends on the order of items: should it be needed, this load is refused.
             Value* ref = map.at(op.operands[0]);
@@ -78,6 +88,7 @@ bool ReverseFunction::without_effect(const Op& op, ValueMap& map) {
             return true;
         }
         case Opcode::Call: {
+            if (has_snippets(maker_.module(), *maker_.module().find(op.text))) check_memory_of_snippet(op);
             Values arguments;
             for (const Value* v : op.operands) arguments.push_back(map.at(v));
             const Values results = b_.call(maker_.replay_of(*maker_.module().find(op.text)), arguments);
@@ -96,6 +107,18 @@ bool ReverseFunction::is_restored(const Value* ref) const {
         if (std::find(restored_.begin(), restored_.end(), parameter) != restored_.end()) return true;
     }
     return false;
+}
+
+void ReverseFunction::check_memory_of_snippet(const Op& op) {
+    for (const Value* v : op.operands) {
+        if (!v->type.contains_array() || !is_restored(v)) continue;
+        throw UserError(ErrorKind::Gradient,
+                        local_array_of(v)
+                            ? "no gradient through an array made in the kernel that a native snippet takes"
+                            : "no gradient through a native snippet that takes an array which the kernel "
+                              "itself overwrites and whose earlier values it needs",
+                        op.location);
+    }
 }
 
 // One record (a stack) for each load from a restored array.

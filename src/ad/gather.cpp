@@ -109,8 +109,8 @@ class Plan {
                     fits = fits && !v->type.contains_array() && !v->type.is(TypeKind::Ref);
             }
             fits = fits && op.code != Opcode::Break && op.code != Opcode::Continue && op.code != Opcode::Native &&
-                   op.code != Opcode::Print && op.code != Opcode::Assert && op.code != Opcode::LocalArray &&
-                   op.code != Opcode::Address && op.code != Opcode::ArrayAt;
+                   op.code != Opcode::Snippet && op.code != Opcode::Print && op.code != Opcode::Assert &&
+                   op.code != Opcode::LocalArray && op.code != Opcode::Address && op.code != Opcode::ArrayAt;
             if (op.code != Opcode::Load && op.code != Opcode::Store && op.code != Opcode::Atomic) return;
             const Place place = place_of(op.operands[0], adjoint_);
             if (place.parameter == nullptr) {

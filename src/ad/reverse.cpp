@@ -19,6 +19,7 @@
 
 #include "ad/overwritten.h"
 #include "ad/reverse_function.h"
+#include "ad/snippets.h"
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/verify.h"
@@ -75,6 +76,7 @@ void ReverseFunction::run() {
     if (!log_.empty()) logged_ = b_.parameter(log_type(), "log");
     Adjoints adjoints(b_);
     make_records();
+    before_snippets_ = loads_before_snippets(maker_.module(), original_);
     walk(original_.body, [&](const Op& inner) {
         selects_ = selects_ || (inner.code == Opcode::Select && inner.result()->type.is_differentiable());
     });
@@ -133,6 +135,10 @@ const Function& Maker::replay_of(const Function& function) {
             for (size_t i = 0; i < results.size(); ++i) values[op.results[i]] = results[i];
             return true;
         }
+        if (op.code == Opcode::Snippet) {
+            repeat_snippet(b, op, values);
+            return true;
+        }
         const bool stores = op.code == Opcode::Store || op.code == Opcode::Atomic;
         return writes_memory(op.code) && !(stores && local_array_of(op.operands[0]));
     };
@@ -159,7 +165,7 @@ void check_local_arrays(const Function& function) {
     walk(function.body, [&](const Op& op) {
         const bool place = op.code == Opcode::At || op.code == Opcode::View || op.code == Opcode::Slice ||
                            op.code == Opcode::Shape || op.code == Opcode::Stride || op.code == Opcode::IsValid ||
-                           op.code == Opcode::Call || op.code == Opcode::Native;
+                           op.code == Opcode::Call || op.code == Opcode::Native || op.code == Opcode::Snippet;
         for (const Value* v : op.operands) {
             if (place || !v->type.is(TypeKind::Array) || !local_array_of(v)) continue;
             throw UserError(ErrorKind::Gradient,
@@ -178,6 +184,7 @@ void check_local_arrays(const Function& function) {
 }  // namespace
 
 const Function& adjoint_of(Module& module, const Function& function) {
+    pass_values_to_snippets(module);
     opt::unchanged_values(module);
     for (const auto& f : module.functions) opt::single_exit(module, *f);
     return Maker(module).adjoint_of(function);
@@ -186,8 +193,11 @@ const Function& adjoint_of(Module& module, const Function& function) {
 std::string add_adjoint(Module& module, const std::string& kernel, AdjointNeeds* needs) {
     Function* function = module.find(kernel);
     WEFT_CHECK(function && function->kind == FunctionKind::Kernel, "no kernel " + kernel);
+    pass_values_to_snippets(module);
     opt::unchanged_values(module);
     for (const auto& f : module.functions) opt::single_exit(module, *f);
+    // Which loads come before a snippet is told within one body.
+    if (has_snippets(module, *function)) opt::inline_calls(module, *function);
     for (const auto& f : module.functions) {
         // What happens to memory of the item is followed within one body.
         if (passes_local_memory(*f)) opt::inline_calls(module, *f);
@@ -219,6 +229,7 @@ std::string add_adjoint(Module& module, const std::string& kernel, AdjointNeeds*
         if (unlogged && log.empty()) break;
     }
     refuse_atomic_results(module, *function, *adjoint);
+    refuse_loads_before_snippets(module, *function, *adjoint);
     if (needs) {
         needs->extremes = extreme_parameters(module, *function);
         needs->results = static_cast<int>(log.size());

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ad/adjoints.h"
@@ -94,6 +95,9 @@ class ReverseFunction {
     void atomic(const ir::Op& op, Adjoints& adjoints);
     ir::Value* where_equal(ir::Value* a, ir::Value* b, ir::Value* g);
     void call(const ir::Op& op, Adjoints& adjoints);
+    void snippet(const ir::Op& op, Adjoints& adjoints);
+    // A snippet sees memory as it is when it runs, which restored arrays are not.
+    void check_memory_of_snippet(const ir::Op& op);
 
     // and over control flow (reverse_control.cpp)
     void branch(const ir::Op& op, Adjoints& adjoints);
@@ -126,6 +130,7 @@ class ReverseFunction {
     ir::Value* logged_ = nullptr;  // the parameter
     std::unordered_map<const ir::Op*, ir::Value*> records_;
     std::unordered_map<const ir::Op*, Positions> positions_;
+    std::unordered_set<const ir::Op*> before_snippets_;  // snippets.h
     bool recording_ = false;
     bool selects_ = false;
 };

@@ -42,6 +42,9 @@ void ReverseFunction::op(const Op& op, Adjoints& adjoints) {
         case Opcode::Call:
             call(op, adjoints);
             return;
+        case Opcode::Snippet:
+            snippet(op, adjoints);
+            return;
         case Opcode::If:
             branch(op, adjoints);
             return;
@@ -172,6 +175,16 @@ void ReverseFunction::call(const Op& op, Adjoints& adjoints) {
     for (const Value* v : op.operands) {
         if (is_given_back(callee, v->type)) adjoints.add(v, results[k++]);
     }
+}
+
+void ReverseFunction::snippet(const Op& op, Adjoints& adjoints) {
+    bool wanted = false;
+    for (const Value* v : op.operands) wanted = wanted || has_shadow(v->type);
+    for (const Value* v : op.results) wanted = wanted || adjoints.has(v);
+    if (!wanted) return;
+    throw UserError(ErrorKind::Gradient, "this native function has no adj_snippet: its derivative is not known",
+                    op.location)
+        .with_note("give @wp.func_native an adj_snippet; an empty one says that the derivative is zero");
 }
 
 }  // namespace weft::ad

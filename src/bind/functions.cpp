@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "bind/exports.h"
 #include "bind/objects.h"
@@ -62,10 +63,13 @@ void export_functions(nb::module_& m) {
                 new (self) FunctionObject(make_function(name, file, definition, function, overloads));
             },
             nb::arg("name"), nb::arg("file"), nb::arg("definition"), nb::arg("function"), nb::arg("overloads"))
-        .def("set_native",
-             [](FunctionObject& f, const std::string& forward, const std::string& adjoint, const std::string& replay) {
-                 f.source->native = frontend::NativeSnippet{forward, adjoint, replay};
-             })
+        .def(
+            "set_native",
+            [](FunctionObject& f, const std::string& forward, std::optional<std::string> adjoint,
+               std::optional<std::string> replay) {
+                f.source->native = frontend::NativeSnippet{forward, std::move(adjoint), std::move(replay)};
+            },
+            nb::arg("forward"), nb::arg("adjoint").none(), nb::arg("replay").none())
         .def("set_gradient",
              [](FunctionObject& f, const FunctionObject& gradient) { f.source->gradient = gradient.source; })
         .def("set_replay",

@@ -544,8 +544,13 @@ nb::object launch_with(const Values& values) {
                                     "found '") +
                             class_name(values[Kernel]) + "'");
     }
-    const LaunchShape shape = read_shape(values[Dim]);
+    LaunchShape shape = read_shape(values[Dim]);
     const Where where = where_of(values);
+    // Snippets see blocks of the size that was asked for, whatever wp.block_dim() is.
+    if (values[BlockDim] != nullptr && PyLong_Check(values[BlockDim])) {
+        const long threads = PyLong_AsLong(values[BlockDim]);
+        if (threads > 0 && threads <= kMaxBlockDim) shape.block_dim = static_cast<int32_t>(threads);
+    }
     runtime::Device& device = where.device;
     const int block_dim = where.options.block_dim;
     Arguments arguments(values[Inputs], values[Outputs]);
@@ -554,7 +559,8 @@ nb::object launch_with(const Values& values) {
         return nb::handle(hooks().record_command)(kernel, nb::handle(values[Dim]), arguments.tuple(),
                                                   values[DeviceName] == nullptr ? none : nb::borrow(values[DeviceName]),
                                                   Arguments(values[AdjInputs], values[AdjOutputs]).tuple(),
-                                                  truth(values[Adjoint], false), block_dim);
+                                                  truth(values[Adjoint], false), block_dim,
+                                                  values[BlockDim] == nullptr ? none : nb::borrow(values[BlockDim]));
     }
     const bool adjoint = truth(values[Adjoint], false);
     if (g_forward != nullptr && adjoint) refuse_in_forward_mode();
@@ -617,9 +623,10 @@ void export_launch(nb::module_& m) {
             if (g_forward != nullptr) refuse_in_forward_mode();
             Arguments given(arguments.ptr(), nullptr);
             KernelInstance& instance = record ? record->instance() : instance_of(kernel, given, 1);
-            launch_adjoint(kernel, instance, given, gradients.value_or(nb::tuple()), gradients.has_value(),
-                           read_shape(dim.ptr()), Where{device, record ? record->blocks() : runtime::LaunchOptions()},
-                           record.get());
+            LaunchShape shape = read_shape(dim.ptr());
+            if (record) shape.block_dim = record->block_dim();
+            launch_adjoint(kernel, instance, given, gradients.value_or(nb::tuple()), gradients.has_value(), shape,
+                           Where{device, record ? record->blocks() : runtime::LaunchOptions()}, record.get());
         },
         nb::arg("kernel"), nb::arg("dim"), nb::arg("arguments"), nb::arg("device"), nb::arg("record"),
         nb::arg("gradients") = nb::none(),

@@ -46,7 +46,9 @@ struct StageTime {
 struct LaunchShape {
     int64_t dims[8] = {1, 1, 1, 1, 1, 1, 1, 1};  // extents; an item's linear index is row-major over them
     int32_t ndim = 1;
-    uint32_t exclusive = 0;  // bits of Exclusive
+    uint32_t exclusive = 0;   // bits of Exclusive
+    int32_t block_dim = 256;  // threads of a block, for code that asks for blocks
+    int32_t unused = 0;
 };
 
 // Which atomics no other thread can come between: they may be plain reads and writes.
@@ -55,6 +57,10 @@ enum Exclusive : uint32_t {
     kOwnElements = 2,  // those marked opt::kOwnElement
 };
 using KernelEntry = void (*)(const void* arguments, const LaunchShape* shape, int64_t begin, int64_t end);
+
+// An image that defines this symbol runs whole blocks: every range of items begins and ends between blocks, or at the
+// launch's end.
+inline constexpr const char* kRunsBlocks = "weft_runs_blocks";
 
 // "length" -> "weft_kernel_length": only letters, digits and '_', other characters as _xx in hexadecimal.
 std::string entry_symbol(std::string_view kernel);

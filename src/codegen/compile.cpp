@@ -20,6 +20,7 @@ std::unique_ptr<ir::Module> copy(const ir::Module& module) {
         made.results = function->results;
         made.adjoint = function->adjoint;
         made.replay = function->replay;
+        made.by_value = function->by_value;
         made.location = function->location;
         ir::Builder builder(*out, made);
         ir::ValueMap map;
@@ -29,6 +30,13 @@ std::unique_ptr<ir::Module> copy(const ir::Module& module) {
         ir::clone_into(builder, function->body, map);
         ir::clone_op(builder, *function->body.terminator(), map);
     }
+    return out;
+}
+
+// Adjoints and replays that no kernel calls are not compiled.
+std::unique_ptr<ir::Module> prepare_to_emit(const ir::Module& module) {
+    auto out = prepare(module);
+    opt::keep_called(*out);
     return out;
 }
 
@@ -64,7 +72,7 @@ std::unique_ptr<ir::Module> for_lanes(const ir::Module& module, const std::strin
 
 Image compile(const ir::Module& module, Backend& backend, const Options& options, std::vector<StageTime>* times) {
     const auto start = std::chrono::steady_clock::now();
-    const auto prepared = prepare(module);
+    const auto prepared = prepare_to_emit(module);
     if (times != nullptr) {
         const auto now = std::chrono::steady_clock::now();
         times->push_back({"prepare", std::chrono::duration<double, std::milli>(now - start).count()});
@@ -76,7 +84,7 @@ std::string dump(const ir::Module& module, Backend& backend, const Options& opti
     const auto kinds = backend.dump_kinds();
     const bool known = kind == "ir" || std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
     WEFT_CHECK(known, "no dump of kind " + kind);
-    const auto prepared = prepare(module);
+    const auto prepared = prepare_to_emit(module);
     return kind == "ir" ? ir::print(*prepared) : backend.dump(*prepared, options, kind);
 }
 

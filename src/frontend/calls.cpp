@@ -251,9 +251,6 @@ Entity FunctionLowering::call_function(const OverloadSet& set, const Expr& e, st
                 reasons.push_back(text + ")` " + why);
                 continue;
             }
-            if ((*it)->native) {
-                fail(ErrorKind::Unsupported, e.span, "native function `" + set.name + "` cannot be called yet");
-            }
             std::vector<Value*> values;
             std::vector<std::function<void()>> back;
             for (size_t i = 0; i < types.size(); ++i) {

@@ -108,8 +108,8 @@ class Environment {
 // The body of a `@wp.func_native` function, in C++ (and CUDA).
 struct NativeSnippet {
     std::string forward;
-    std::string adjoint;  // "" when there is none
-    std::string replay;   // "" when there is none
+    std::optional<std::string> adjoint;  // "": the derivative is zero
+    std::optional<std::string> replay;   // "": nothing is repeated
 };
 
 struct FunctionSource {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "frontend/function_lowering.h"
+#include "frontend/native_functions.h"
 
 namespace weft::frontend {
 namespace {
@@ -171,7 +172,8 @@ const Instance& Instances::instance(const std::shared_ptr<const FunctionSource>&
     try {
         Instance instance;
         std::map<std::string, ir::Type> predefined;
-        for (bool done = false; !done;) {
+        if (source->native) instance = lower_native(*this, *source, arguments);
+        for (bool done = source->native.has_value(); !done;) {
             auto function = std::make_unique<ir::Function>();
             FunctionLowering lowering(*this, *source, *function, ir::FunctionKind::Function);
             try {

@@ -45,6 +45,9 @@ bool is_elementwise(Opcode code) { return (flags(code) & Elementwise) != 0; }
 bool is_terminator(Opcode code) { return (flags(code) & Terminator) != 0; }
 bool reads_memory(Opcode code) { return (flags(code) & Reads) != 0; }
 bool writes_memory(Opcode code) { return (flags(code) & Writes) != 0; }
+bool has_effect(const Op& op) {
+    return writes_memory(op.code) && !(op.code == Opcode::Snippet && op.snippet_use() == SnippetUse::Repeat);
+}
 std::string_view mnemonic(MathFn fn) { return kMath[static_cast<size_t>(fn)].mnemonic; }
 int operand_count(MathFn fn) { return kMath[static_cast<size_t>(fn)].operands; }
 MathKind math_kind(MathFn fn) { return kMath[static_cast<size_t>(fn)].kind; }

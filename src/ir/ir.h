@@ -40,6 +40,12 @@ enum class MathKind : uint8_t { Exact, Device, Library };  // math.def
 enum class AtomicKind : uint8_t { Add, Sub, Min, Max, And, Or, Xor, Exchange };
 inline constexpr int kAtomicKindCount = 8;
 
+// What a Snippet stands for: the user's function where it is called, the same again in an adjoint that needs its
+// results (nothing else of it is wanted then), or what the user wrote as its adjoint.
+enum class SnippetUse : uint8_t { Call, Repeat, Adjoint };
+
+struct Op;
+
 // Properties of an opcode, from ops.def.
 std::string_view mnemonic(Opcode code);
 bool is_pure(Opcode code);
@@ -47,12 +53,13 @@ bool is_elementwise(Opcode code);
 bool is_terminator(Opcode code);
 bool reads_memory(Opcode code);
 bool writes_memory(Opcode code);
+// Whether the op is of use without its results: it writes memory, and is no repetition of what has been written before.
+bool has_effect(const Op& op);
 std::string_view mnemonic(MathFn fn);
 int operand_count(MathFn fn);
 MathKind math_kind(MathFn fn);
 std::string_view mnemonic(AtomicKind kind);
 
-struct Op;
 struct Region;
 
 // Defined once, by an op or as an argument of a region.
@@ -78,6 +85,7 @@ struct Op {
     Value* result() const { return results.at(0); }
     MathFn math() const { return static_cast<MathFn>(ints.at(0)); }
     AtomicKind atomic() const { return static_cast<AtomicKind>(ints.at(0)); }
+    SnippetUse snippet_use() const { return static_cast<SnippetUse>(ints.at(0)); }
 };
 
 struct Region {
@@ -106,6 +114,9 @@ struct Function {
     // The name of the module's function that stands in for this one where reverse mode repeats it; empty: itself,
     // without its effects.
     std::string replay;
+    // Of a function that has no derivative because it hands references on: the name of the module's function with the
+    // same parameters and effects that has one. Empty otherwise.
+    std::string by_value;
     Location location;
 
     Function() = default;

@@ -1,6 +1,7 @@
 // Printer and parser side by side, as each form must be read back by the other. Grammar, informally:
 //   module   := { ("kernel" | "func") "@"name "(" [%name ":" type {"," ...}] ")" ["->" "(" types ")"] ["adjoint"
-//   "@"name] ["replay" "@"name] body } body     := "{" ["(" %name ":" type {"," ...} ")"] { op } "}" op       := [%name
+//   "@"name] ["replay" "@"name] ["by_value" "@"name] body } body     := "{" ["(" %name ":" type {"," ...} ")"] { op }
+//   "}" op       := [%name
 //   {"," %name} "="] mnemonic ["." sub] [literal] ["(" operands ")"] ["[" ints "]"] ["\"" text "\""]
 //               [":" types] { body } ["@" line ":" column]
 // A constant's literal is a number, true, false, or # and its bits in hexadecimal.
@@ -82,6 +83,7 @@ class Printer {
         }
         if (!f.adjoint.empty()) out += " adjoint @" + f.adjoint;
         if (!f.replay.empty()) out += " replay @" + f.replay;
+        if (!f.by_value.empty()) out += " by_value @" + f.by_value;
         out += " {\n";
         ops(f.body);
         out += "}\n";
@@ -406,6 +408,10 @@ class Parser {
         if (accept("replay")) {
             expect("@");
             f.replay = word();
+        }
+        if (accept("by_value")) {
+            expect("@");
+            f.by_value = word();
         }
         expect("{");
         while (!accept("}")) op(builder);

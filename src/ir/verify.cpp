@@ -307,6 +307,9 @@ class Verifier {
             case Opcode::Native:
                 want(!op.text.empty(), "has no symbol");
                 break;
+            case Opcode::Snippet:
+                want(op.text.find('\n') != std::string::npos && word() >= 0 && word() <= 2, "has no source");
+                break;
             case Opcode::Print:
                 for (const Value* v : op.operands) want(v->type.is_scalar(), "prints scalars only");
                 break;
@@ -368,7 +371,7 @@ class Verifier {
 void verify(const Module& module) {
     for (const auto& function : module.functions) {
         Verifier(module, *function).run();
-        for (const std::string& other : {function->adjoint, function->replay}) {
+        for (const std::string& other : {function->adjoint, function->replay, function->by_value}) {
             if (!other.empty() && !module.find(other))
                 throw InternalError("function " + function->name + " names unknown function " + other);
         }

@@ -55,7 +55,7 @@ class DeadCode {
     bool is_root(const Op& op) const {
         if (op.code == Opcode::Return || op.code == Opcode::Unreachable) return true;
         if (op.code == Opcode::Call) return has_effects(module_, *module_.find(op.text));
-        return writes_memory(op.code);
+        return has_effect(op);
     }
 
     void need(const Value* value) {

@@ -9,7 +9,7 @@ bool has_effects(const ir::Module& module, const ir::Function& function) {
             found = found || has_effects(module, *module.find(op.text));
         } else {
             const bool stores = op.code == ir::Opcode::Store || op.code == ir::Opcode::Atomic;
-            found = found || (ir::writes_memory(op.code) && !(stores && ir::local_array_of(op.operands[0])));
+            found = found || (ir::has_effect(op) && !(stores && ir::local_array_of(op.operands[0])));
         }
     });
     return found;

@@ -182,6 +182,7 @@ ItemForm ItemForms::form(const Op& op) const {
         // What one item sees of memory that changes, others need not.
         case Opcode::Atomic:
         case Opcode::Call:
+        case Opcode::Snippet:
         case Opcode::LocalArray:
         case Opcode::StackNew:
         case Opcode::StackPop:

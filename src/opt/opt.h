@@ -19,6 +19,8 @@ void unchanged_values(ir::Module& module);
 
 // Erases the functions that `entry` does not reach through calls.
 void keep_reachable(ir::Module& module, std::string_view entry);
+// Erases the functions that no kernel reaches through calls.
+void keep_called(ir::Module& module);
 
 // Rewrites a function so that every region ends in yield (or the one return at the end): break, continue and early
 // return become flags. What reverse mode works on.

@@ -68,8 +68,9 @@ std::vector<OwnElements> own_elements(const Module&, Function& kernel) {
         if (op.code == Opcode::Load || op.code == Opcode::Store || op.code == Opcode::Atomic) accesses.push_back(&op);
         atomics = atomics || op.code == Opcode::Atomic;
         for (const Value* operand : op.operands) {
-            const bool passed = op.code == Opcode::Call || op.code == Opcode::Native || op.code == Opcode::If ||
-                                op.code == Opcode::Select || is_loop(op) || is_terminator(op.code);
+            const bool passed = op.code == Opcode::Call || op.code == Opcode::Native || op.code == Opcode::Snippet ||
+                                op.code == Opcode::If || op.code == Opcode::Select || is_loop(op) ||
+                                is_terminator(op.code);
             told = told && !(passed && (operand->type.contains_array() || operand->type.is(TypeKind::Ref)));
         }
     });

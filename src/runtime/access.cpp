@@ -4,6 +4,8 @@
 #include <string>
 #include <unordered_set>
 
+#include "opt/snippet_access.h"
+
 namespace weft::runtime {
 namespace {
 
@@ -65,8 +67,20 @@ class Analysis {
                     if (operand->type.contains_array()) mark(operand, {.read = true});
                 }
                 break;
+            case Opcode::Snippet:
+                snippet(op);
+                break;
             default:
                 break;
+        }
+    }
+
+    void snippet(const Op& op) {
+        const std::vector<bool> written = opt::written_by_snippet(op);
+        for (size_t i = 0; i < op.operands.size(); ++i) {
+            const ir::Type type = op.operands[i]->type;
+            const bool memory = type.contains_array() || type.is(ir::TypeKind::Ref);
+            if (memory) mark(op.operands[i], {.read = true, .write = written[i]});
         }
     }
 

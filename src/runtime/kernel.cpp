@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "codegen/compile.h"
 #include "opt/opt.h"
+#include "runtime/image.h"
 #include "runtime/runtime.h"
 
 namespace weft::runtime {
@@ -36,7 +37,9 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
         });
     }
     uses_thread_index_ = contains(*module_, *function, ir::Opcode::ThreadIndex);
-    has_assertions_ = contains(*module_, *function, ir::Opcode::Assert);
+    // Snippets may wait for threads that never come, which is reported as an assert is.
+    has_assertions_ =
+        contains(*module_, *function, ir::Opcode::Assert) || contains(*module_, *function, ir::Opcode::Snippet);
     name_ = kernel;
     backend_ = options.backend;
     options_ = options.codegen;
@@ -77,7 +80,9 @@ bool Code::is_compiled() {
 }
 
 codegen::KernelEntry Code::wait() {
-    const codegen::KernelEntry entry = loaded()->wait();
+    const std::shared_ptr<LoadedKernel> code = loaded();
+    const codegen::KernelEntry entry = code->wait();
+    runs_blocks_.store(code->image().find(codegen::kRunsBlocks) != nullptr, std::memory_order_relaxed);
     entry_.store(entry, std::memory_order_release);
     return entry;
 }

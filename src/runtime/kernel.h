@@ -79,6 +79,9 @@ class Code {
     // What a device launches, for a device whose code is not the host's; null while unknown.
     std::atomic<void*>& handle(int ordinal) { return handles_.at(static_cast<size_t>(ordinal)); }
 
+    // Whether ranges of items must be whole blocks (codegen::kRunsBlocks); known once ready() is.
+    bool runs_blocks() const { return runs_blocks_.load(std::memory_order_relaxed); }
+
     // Atomics that are not on own elements, in numbers: an item waits for so many locked instructions, at least.
     int shared_atomics() const { return shared_atomics_; }
 
@@ -104,6 +107,7 @@ class Code {
     std::map<std::string, std::shared_ptr<LoadedKernel>> loaded_;  // by the device's backend and architecture
     std::array<std::atomic<void*>, 32> handles_{};
     std::atomic<codegen::KernelEntry> entry_{nullptr};
+    std::atomic<bool> runs_blocks_{false};
 };
 
 class KernelInstance {

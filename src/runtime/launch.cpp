@@ -29,6 +29,13 @@ int64_t grain_of(const Code& code, int64_t items, int threads) {
     return std::max(even, static_cast<int64_t>(kChunkNanoseconds / cost) + 1);
 }
 
+// As many items at least, in whole blocks where the code wants these.
+int64_t whole_blocks(const Code& code, const codegen::LaunchShape& shape, int64_t items) {
+    if (!code.runs_blocks()) return items;
+    const int64_t size = std::max(1, shape.block_dim);
+    return (items + size - 1) / size * size;
+}
+
 constexpr int64_t kTriedItems = 1024;
 
 // Measures the cost of an item while it lives; of no items: nothing.
@@ -186,10 +193,11 @@ void run_on_host(Code& code, const std::byte* arguments, const codegen::LaunchSh
     int64_t done = 0;
     // Whether locks eat what threads gain depends on the cost of an item: tried on some of them first.
     if (threads > 1 && shared_atomics && code.item_cost.load(std::memory_order_relaxed) <= 0) {
-        done = std::min<int64_t>(items, std::max<int64_t>(kTriedItems, items / 64));
+        done = std::min<int64_t>(items, whole_blocks(code, shape, std::max<int64_t>(kTriedItems, items / 64)));
         alone(0, done);
     }
-    const int64_t grain = threads == 1 || !gains_from_threads(code, threads) ? items : grain_of(code, items, threads);
+    const bool together = threads > 1 && gains_from_threads(code, threads);
+    const int64_t grain = together ? whole_blocks(code, shape, grain_of(code, items, threads)) : items;
     if (done < items && grain >= items - done) {
         alone(done, items);
     } else if (done < items) {

@@ -44,6 +44,7 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     // How the launch was divided, for its adjoint.
     void set_blocks(int block_dim, int max_blocks) { blocks_ = {block_dim, max_blocks, nullptr}; }
     const LaunchOptions& blocks() const { return blocks_; }
+    int32_t block_dim() const { return shape_.block_dim; }
     // To be called before the kernel runs: copies what the kernel overwrites though its derivative needs it.
     void before_launch();
     // To be called after it: from now on nothing that the derivative needs is lost. `place` makes what tells

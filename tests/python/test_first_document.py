@@ -1,4 +1,4 @@
-"""The programs of the user's first document (requirements 1.1 and 1.3), with the figures given there."""
+"""The programs of the user's first document (requirements 1.1 to 1.3), with the figures given there."""
 
 import numpy as np
 
@@ -48,3 +48,50 @@ def test_the_gradient_of_length_is_the_direction_in_every_bit():
     ]
     np.testing.assert_allclose(grad[:3], first, rtol=2e-6, atol=1e-7)
     np.testing.assert_allclose(grad[-3:], last, rtol=2e-6, atol=1e-7)
+
+
+REDUCE = """
+    __shared__ float sum[N];
+
+    sum[tid] = arr[tid];
+    __syncthreads();
+    for (int stride = HALF; stride > 0; stride >>= 1) {
+        if (tid < stride)
+            sum[tid] += sum[tid + stride];
+        __syncthreads();
+    }
+    if (tid == 0)
+        out[0] = sum[0];
+    """
+
+
+@wp.func_native(REDUCE.replace("HALF", str(N // 2)).replace("N", str(N)), "adj_arr[tid] = 1;")
+def reduce(arr: wp.array(dtype=float), out: wp.array(dtype=float), tid: int):
+    return
+
+
+@wp.kernel
+def reduce_kernel(arr: wp.array(dtype=float), out: wp.array(dtype=float)):
+    tid = wp.tid()
+    reduce(arr, out, tid)
+
+
+def test_the_sum_of_a_block():
+    points, lengths = make()
+    wp.launch(kernel=length, dim=N, inputs=[points, lengths])
+    s = wp.zeros(1, dtype=float)
+    wp.launch(kernel=reduce_kernel, dim=N, inputs=[lengths, s], block_dim=N)
+    np.testing.assert_allclose(s.numpy(), [4619.7285], rtol=1e-5)
+    wp.launch(kernel=reduce_kernel, dim=N, inputs=[lengths, s])  # of the first 256 items: the default
+    np.testing.assert_allclose(s.numpy(), [1062.221], rtol=1e-6)
+
+
+def test_the_gradient_through_the_sum():
+    points, lengths = make()
+    s = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(kernel=length, dim=N, inputs=[points, lengths])
+        wp.launch(kernel=reduce_kernel, dim=N, inputs=[lengths, s])
+    tape.backward(s)
+    assert np.array_equal(points.grad.numpy(), (points / lengths).numpy())

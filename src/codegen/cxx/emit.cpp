@@ -382,6 +382,8 @@ class FunctionPrinter {
                 break;  // gone by now: ad/expand_gradients.cpp
             case Opcode::Native:
                 return native(op);
+            case Opcode::Snippet:
+                throw UserError(ErrorKind::Unsupported, "native snippets need the LLVM backend", op.location);
             case Opcode::Print:
                 return print(op);
             case Opcode::Assert:

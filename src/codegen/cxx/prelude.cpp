@@ -309,6 +309,8 @@ struct launch_shape {
     int64_t dims[8];
     int32_t ndim;
     uint32_t exclusive;
+    int32_t block_dim;
+    int32_t unused;
 };
 struct item_t {
     const launch_shape* shape;

@@ -7,6 +7,8 @@
 #include "codegen/llvm/llvm_text.h"
 #include "codegen/llvm/module_emitter.h"
 #include "codegen/llvm/optimize.h"
+#include "codegen/llvm/snippets/blocks.h"
+#include "codegen/llvm/snippets/snippets.h"
 #include "codegen/llvm/stages.h"
 #include "codegen/llvm/target.h"
 
@@ -49,6 +51,9 @@ class CpuBackend final : public Backend {
             const CpuMachine machine(lanes, options.lanes != 0);
             emit_module(module, *llvm, options, machine);
             stages.end("emit");
+            link_snippets(module, *llvm, options, machine);
+            use_blocks(module, *llvm);
+            stages.end("snippets");
             link_device_library(*llvm, machine);
             stages.end("link");
 #ifdef NDEBUG

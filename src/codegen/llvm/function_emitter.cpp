@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "codegen/backend.h"
+#include "codegen/snippet_text.h"
 #include "ir/builder.h"
 #include "ir/layout.h"
 #include "opt/opt.h"
@@ -595,6 +596,8 @@ void FunctionEmitter::op(const ir::Op& op) {
             break;  // gone by now: ad/expand_gradients.cpp
         case Opcode::Native:
             return native(op);
+        case Opcode::Snippet:
+            return snippet(op);
         case Opcode::Print:
             return print(op);
         case Opcode::Assert:
@@ -753,6 +756,31 @@ void FunctionEmitter::native(const ir::Op& op) {
     for (const auto& [place, kind] : extensions) returned->addParamAttr(place, kind);
     if (op.results.empty()) return;
     define(op, direct ? Scalars{returned} : load(op.result()->type, out));
+}
+
+// Everything goes by address: codegen/snippet_text.h. What is part of its caller afterwards leaves no memory behind.
+void FunctionEmitter::snippet(const ir::Op& op) {
+    const auto room = [&](ir::Type type) {
+        auto* bytes = llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<uint64_t>(ir::size_of(type)));
+        llvm::AllocaInst* out = entry_alloca(bytes, "passed");
+        out->setAlignment(llvm::Align(16));
+        return out;
+    };
+    Scalars addresses;
+    for (const ir::Value* operand : op.operands) {
+        if (operand->type.is(ir::TypeKind::Ref)) {
+            addresses.push_back(scalar(operand));
+            continue;
+        }
+        addresses.push_back(room(operand->type));
+        store(operand->type, value(operand), addresses.back());
+    }
+    for (const ir::Value* result : op.results) addresses.push_back(room(result->type));
+    const llvm::SmallVector<llvm::Type*, 8> types(addresses.size(), builder_.getPtrTy());
+    builder_.CreateCall(outside(snippet_symbol(op), builder_.getVoidTy(), types), addresses);
+    for (size_t i = 0; i < op.results.size(); ++i) {
+        values_[op.results[i]] = load(op.results[i]->type, addresses[op.operands.size() + i]);
+    }
 }
 
 void FunctionEmitter::print(const ir::Op& op) {

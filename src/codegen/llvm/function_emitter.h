@@ -85,6 +85,7 @@ class FunctionEmitter {
     void elementwise(const ir::Op& op);
     void call(const ir::Op& op);
     void native(const ir::Op& op);
+    void snippet(const ir::Op& op);
     void print(const ir::Op& op);
     void assertion(const ir::Op& op);
     void stack_new(const ir::Op& op);

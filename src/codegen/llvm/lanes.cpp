@@ -1035,6 +1035,7 @@ class LaneEmitter {
             case Opcode::Gradient:
             case Opcode::Call:
             case Opcode::Native:
+            case Opcode::Snippet:
             case Opcode::Print:
             case Opcode::Assert:
             case Opcode::StackNew:

@@ -8,27 +8,61 @@
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 namespace weft::codegen::llvm_backend {
 
-void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
+namespace {
+
+// What passes run with.
+struct Pipeline {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
     llvm::ModuleAnalysisManager modules;
-    llvm::PipelineTuningOptions tuning;
-    tuning.SLPVectorization = false;
-    llvm::PassBuilder builder(&machine, tuning);
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
 
+    explicit Pipeline(llvm::TargetMachine* machine) {
+        llvm::PipelineTuningOptions tuning;
+        tuning.SLPVectorization = false;
+        llvm::PassBuilder builder(machine, tuning);
+        builder.registerModuleAnalyses(modules);
+        builder.registerCGSCCAnalyses(components);
+        builder.registerFunctionAnalyses(functions);
+        builder.registerLoopAnalyses(loops);
+        builder.crossRegisterProxies(loops, functions, components, modules);
+    }
+};
+
+}  // namespace
+
+void unroll(llvm::Module& module) {
+    Pipeline pipeline(nullptr);
+    llvm::LoopPassManager loops;
+    loops.addPass(llvm::LoopRotatePass());
+    loops.addPass(llvm::IndVarSimplifyPass());
+    loops.addPass(llvm::LoopFullUnrollPass());
+    llvm::FunctionPassManager body;
+    body.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    body.addPass(llvm::EarlyCSEPass(false));
+    body.addPass(llvm::SimplifyCFGPass());
+    body.addPass(llvm::InstCombinePass());
+    body.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops)));
+    body.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    llvm::ModulePassManager passes;
+    passes.addPass(llvm::AlwaysInlinerPass(false));
+    passes.addPass(llvm::GlobalDCEPass());
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(body)));
+    passes.run(module, pipeline.modules);
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
+    Pipeline pipeline(&machine);
     llvm::FunctionPassManager body;
     body.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     if (level > 0) {
@@ -46,7 +80,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
         passes.addPass(llvm::GlobalDCEPass());
     }
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(body)));
-    passes.run(module, modules);
+    passes.run(module, pipeline.modules);
 }
 
 }  // namespace weft::codegen::llvm_backend

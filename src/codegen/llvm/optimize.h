@@ -9,4 +9,7 @@ namespace weft::codegen::llvm_backend {
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level);
 
+// Loops of known, small length are written out: what C++ text needs before it is as the emitters' own code.
+void unroll(llvm::Module& module);
+
 }  // namespace weft::codegen::llvm_backend

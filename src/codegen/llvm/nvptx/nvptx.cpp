@@ -15,6 +15,7 @@
 #include "codegen/llvm/nvptx/libdevice.h"
 #include "codegen/llvm/nvptx/nvptx_machine.h"
 #include "codegen/llvm/optimize.h"
+#include "codegen/llvm/snippets/snippets.h"
 #include "codegen/llvm/stages.h"
 
 namespace weft::codegen::llvm_backend {
@@ -75,6 +76,8 @@ class Work {
         const NvptxMachine machine;
         emit_module(module, *llvm_, options, machine);
         stages_.end("emit");
+        link_snippets(module, *llvm_, options, machine);
+        stages_.end("snippets");
         link_device_library(*llvm_, machine);
         link_libdevice(*llvm_);
         stages_.end("link");

@@ -1,0 +1,156 @@
+#include "codegen/llvm/snippets/snippets.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Demangle/Demangle.h>
+#include <llvm/Linker/Linker.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "codegen/llvm/optimize.h"
+#include "codegen/llvm/snippets/clang.h"
+#include "codegen/snippet_place.h"
+#include "codegen/snippet_text.h"
+
+namespace weft::codegen::llvm_backend {
+namespace {
+
+#if WEFT_SNIPPETS
+
+constexpr size_t kShown = 4;  // further messages
+
+// The snippet and its line that a message is about; where it is about what follows a snippet, the end of that.
+Location place_of(const ClangMessage& message, const SnippetText& text) {
+    const auto colon = message.file.find(':');
+    const std::string kind = message.file.substr(0, colon);
+    if (colon == std::string::npos || (kind != "snippet" && kind != "end")) return {};
+    const ir::Op& op = *text.snippets.at(std::stoul(message.file.substr(colon + 1)));
+    return kind == "snippet" ? snippet_place(op, message.line, message.column) : snippet_place(op, 1 << 20, 1);
+}
+
+std::string note_of(const ClangMessage& message, const SnippetText& text) {
+    const Location place = place_of(message, text);
+    return (message.is_note ? "" : "also: ") + message.text + (place ? ", line " + std::to_string(place.line) : "");
+}
+
+[[noreturn]] void refuse(const std::vector<ClangMessage>& messages, const SnippetText& text) {
+    // The first error in a snippet; what clang says of the headers belongs to the call that led there.
+    auto first = std::ranges::find_if(messages, [&](const ClangMessage& m) { return !m.is_note && place_of(m, text); });
+    if (first == messages.end()) {
+        first = std::ranges::find_if(messages, [&](const ClangMessage& m) { return bool(place_of(m, text)); });
+    }
+    WEFT_CHECK(first != messages.end(),
+               "the snippet does not compile: " +
+                   (messages.empty() ? "no reason given"
+                                     : messages.front().file + ":" + std::to_string(messages.front().line) + ": " +
+                                           messages.front().text));
+    std::string what = first->is_note ? messages.front().text : first->text;
+    std::vector<std::string> notes;
+    if (what.find("file not found") != std::string::npos) {
+        notes.emplace_back(
+            "native snippets include no headers: numbers, mathematics, vectors, arrays and atomics are there");
+    }
+    for (auto m = first + 1; m != messages.end() && notes.size() < kShown; ++m) {
+        if (place_of(*m, text)) notes.push_back(note_of(*m, text));
+    }
+    UserError error(ErrorKind::Syntax, "the native snippet does not compile: " + what, place_of(*first, text));
+    for (std::string& note : notes) error = error.with_note(std::move(note));
+    throw error;
+}
+
+// The snippet that the code of `name` belongs to: all that a snippet defines lies in a namespace of its own.
+const ir::Op& snippet_of(llvm::StringRef name, const SnippetText& text) {
+    constexpr llvm::StringLiteral kNamespace = "weft_snippet_";
+    unsigned index = 0;
+    for (const ir::Op* op : text.snippets) {
+        if (name == snippet_symbol(*op)) return *op;
+    }
+    if (const size_t at = name.find(kNamespace); at != llvm::StringRef::npos) {
+        name.substr(at + kNamespace.size()).take_while(llvm::isDigit).getAsInteger(10, index);
+    }
+    return *text.snippets.at(std::min<size_t>(index, text.snippets.size() - 1));
+}
+
+// "mystery(float)" of a name as the linker sees it.
+std::string written_name(llvm::StringRef name) {
+    std::string out = llvm::demangle(name);
+    if (const auto at = out.find("weft_snippet_"); at != std::string::npos) {
+        out.erase(at, out.find("::", at) + 2 - at);
+    }
+    return out;
+}
+
+// What is left to be bound later must be there.
+void check_calls(const llvm::Module& made, const SnippetText& text, const Machine& machine) {
+    for (const llvm::Function& function : made) {
+        const llvm::StringRef name = function.getName();
+        if (!function.isDeclaration() || function.isIntrinsic() || machine.is_bound_at_load(name.str())) continue;
+        llvm::StringRef caller = name;
+        for (const llvm::User* user : function.users()) {
+            if (const auto* call = llvm::dyn_cast<llvm::Instruction>(user)) caller = call->getFunction()->getName();
+        }
+        throw UserError(
+            ErrorKind::Name,
+            "the native snippet calls `" + written_name(name) + "`, which is not there: it has what it defines itself",
+            snippet_of(caller, text).location);
+    }
+    for (const llvm::GlobalVariable& variable : made.globals()) {
+        const llvm::StringRef name = variable.getName();
+        if (!variable.isDeclaration() && name != "llvm.global_ctors") continue;
+        throw UserError(
+            ErrorKind::Unsupported,
+            variable.isDeclaration()
+                ? "the native snippet uses `" + written_name(name) + "`, which is not there"
+                : "a variable of the native snippet would be set by code before it runs, which nothing does",
+            snippet_of(name, text).location);
+    }
+}
+
+#endif
+
+}  // namespace
+
+void link_snippets(const ir::Module& module, [[maybe_unused]] llvm::Module& target,
+                   [[maybe_unused]] const Options& options, [[maybe_unused]] const Machine& machine) {
+    const SnippetText text = snippet_text(module);
+    if (text.snippets.empty()) return;
+#if WEFT_SNIPPETS
+    std::vector<ClangMessage> messages;
+    auto made = run_clang(target.getContext(), target.getTargetTriple(), text.source, options, messages);
+    if (!made) refuse(messages, text);
+    check_calls(*made, text, machine);
+    made->setDataLayout(target.getDataLayout());
+    if (options.optimize > 0) unroll(*made);
+    std::set<std::string> names;
+    for (const llvm::GlobalValue& value : made->global_values()) {
+        if (!value.isDeclaration()) names.insert(value.getName().str());
+    }
+    if (auto* used = made->getGlobalVariable("llvm.used")) used->eraseFromParent();
+    if (auto* used = made->getGlobalVariable("llvm.compiler.used")) used->eraseFromParent();
+    WEFT_CHECK(!llvm::Linker::linkModules(target, std::move(made)), "the snippets do not link");
+    for (const std::string& name : names) {
+        auto* value = target.getNamedValue(name);
+        if (value == nullptr) continue;
+        value->setLinkage(llvm::GlobalValue::InternalLinkage);
+        value->setVisibility(llvm::GlobalValue::DefaultVisibility);
+        value->setDSOLocal(true);
+        if (auto* object = llvm::dyn_cast<llvm::GlobalObject>(value)) object->setComdat(nullptr);
+        auto* function = llvm::dyn_cast<llvm::Function>(value);
+        if (function == nullptr) continue;
+        for (const char* attribute : {"target-cpu", "target-features", "tune-cpu"}) function->removeFnAttr(attribute);
+        function->removeFnAttr(llvm::Attribute::UWTable);
+        function->setDoesNotThrow();
+        if (!function->hasFnAttribute(llvm::Attribute::NoInline)) function->addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+#else
+    throw UserError(
+        ErrorKind::Unsupported,
+        "this build of Weft has no C++ compiler for native snippets (it was configured with WEFT_SNIPPETS=OFF)",
+        text.snippets.front()->location);
+#endif
+}
+
+}  // namespace weft::codegen::llvm_backend

@@ -1,0 +1,24 @@
+// The C++ source of a module's snippets (ir/ops.def, Snippet), for a compiler that has read device/snippets/ before.
+// Each becomes a function `extern "C" void <symbol>(void* operand..., void* result...)`: values and array descriptors
+// lie in memory as ir/layout.h says, a reference is the address it refers to; results follow.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace weft::codegen {
+
+struct SnippetText {
+    std::string source;
+    // The op whose text the lines of "snippet:<index>" are, as #line calls them; "end:<index>" is what follows it.
+    std::vector<const ir::Op*> snippets;
+};
+
+// Snippets of equal text and types have one symbol.
+std::string snippet_symbol(const ir::Op& snippet);
+// Of all snippets of the module; none: no source.
+SnippetText snippet_text(const ir::Module& module);
+
+}  // namespace weft::codegen

@@ -1,0 +1,78 @@
+#include "runtime/cpu/fibres.h"
+
+#include <sys/mman.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+// Saves what a function must leave as it was (System V's registers), stores the stack pointer, and takes the other.
+asm(R"(
+.text
+.hidden weft_switch_stack
+.globl weft_switch_stack
+.type weft_switch_stack, @function
+weft_switch_stack:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+.size weft_switch_stack, . - weft_switch_stack
+)");
+
+extern "C" void weft_switch_stack(void** left, void* entered);
+
+namespace weft::runtime {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr size_t kStack = size_t{256} << 10;  // touched pages only take memory
+
+thread_local Fibre* g_entering = nullptr;
+
+}  // namespace
+
+Fibre::Fibre(Body body, void* argument) : body_(body), argument_(argument) {
+    void* memory =
+        mmap(nullptr, kStack + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    memory_ = static_cast<char*>(memory);
+    mprotect(memory_, kPage, PROT_NONE);  // what runs over the stack's end stops there
+    restart();
+}
+
+Fibre::~Fibre() { munmap(memory_, kStack + kPage); }
+
+void Fibre::restart() {
+    // As if enter() had been called: its return address, then six registers.
+    std::array<uint64_t, 8> frame{};
+    frame[6] = reinterpret_cast<uint64_t>(&Fibre::enter);
+    inside_ = memory_ + kPage + kStack - sizeof frame;
+    std::memcpy(inside_, frame.data(), sizeof frame);
+}
+
+void Fibre::enter() {
+    Fibre* fibre = g_entering;
+    fibre->body_(fibre->argument_);
+}
+
+void Fibre::resume() {
+    g_entering = this;
+    weft_switch_stack(&outside_, inside_);
+}
+
+void Fibre::suspend() { weft_switch_stack(&inside_, outside_); }
+
+}  // namespace weft::runtime

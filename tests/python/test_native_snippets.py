@@ -1,0 +1,578 @@
+"""Functions of which the body is C++: what they compute, their adjoints, what is refused and where."""
+
+import numpy as np
+import pytest
+
+import warp as wp
+
+
+def floats(values, grad=True):
+    return wp.array(np.asarray(values, dtype=np.float32), dtype=float, requires_grad=grad)
+
+
+# ---- values ----
+
+SAXPY = "out[tid] = a * x[tid] + y[tid];"
+SAXPY_ADJOINT = """
+    adj_a += x[tid] * adj_out[tid];
+    adj_x[tid] += a * adj_out[tid];
+    adj_y[tid] += adj_out[tid];
+"""
+
+
+@wp.func_native(SAXPY, SAXPY_ADJOINT)
+def saxpy(a: float, x: wp.array(dtype=float), y: wp.array(dtype=float), out: wp.array(dtype=float), tid: int): ...
+
+
+@wp.kernel
+def saxpy_kernel(
+    scale: wp.array(dtype=float), x: wp.array(dtype=float), y: wp.array(dtype=float), out: wp.array(dtype=float)
+):
+    tid = wp.tid()
+    saxpy(scale[0], x, y, out, tid)
+
+
+def test_arrays_and_their_adjoints():
+    n = 37
+    x, y, scale, out = floats(np.arange(n)), floats(np.ones(n)), floats([2.0]), floats(np.zeros(n))
+    with wp.Tape() as tape:
+        wp.launch(saxpy_kernel, n, inputs=[scale, x, y, out])
+    np.testing.assert_array_equal(out.numpy(), 2.0 * np.arange(n) + 1)
+    tape.backward(grads={out: floats(np.full(n, 3.0), False)})
+    np.testing.assert_array_equal(x.grad.numpy(), np.full(n, 6.0))
+    np.testing.assert_array_equal(y.grad.numpy(), np.full(n, 3.0))
+    np.testing.assert_array_equal(scale.grad.numpy(), [3.0 * np.arange(n).sum()])
+
+
+def test_gradients_that_nobody_keeps_go_nowhere():
+    x, y, scale, out = floats([1, 2], False), floats([1, 1]), floats([2.0], False), floats([0, 0])
+    with wp.Tape() as tape:
+        wp.launch(saxpy_kernel, 2, inputs=[scale, x, y, out])
+    tape.backward(grads={out: floats([1, 1], False)})
+    np.testing.assert_array_equal(y.grad.numpy(), [1, 1])
+    assert x.grad is None
+
+
+@wp.func_native("float sq = x * x; return sq;", "adj_x += 2.0f * x * adj_ret;")
+def square(x: float) -> float: ...
+
+
+@wp.kernel
+def powers(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    y = float(1.0)
+    for _ in range(3):
+        y = y * square(x[i])
+    out[i] = y
+
+
+def test_a_returned_value_in_a_loop():
+    x, out = floats([0.5, 1.0, 1.5]), floats(np.zeros(3))
+    with wp.Tape() as tape:
+        wp.launch(powers, 3, inputs=[x, out])
+    tape.backward(grads={out: floats(np.ones(3), False)})
+    at = np.array([0.5, 1.0, 1.5])
+    np.testing.assert_allclose(out.numpy(), at**6, rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(), 6 * at**5, rtol=1e-5)
+
+
+@wp.struct
+class Ball:
+    centre: wp.vec3
+    radius: float
+    marks: wp.array(dtype=wp.int32)
+
+
+@wp.func_native("""
+    ball.marks[1] = 7;
+    Ball other = ball;
+    other.radius = length(ball.centre - p) - ball.radius;
+    other.centre += wp::vec3f(1.0f, 0.0f, 0.0f) * 2;
+    return other;
+""")
+def moved(ball: Ball, p: wp.vec3) -> Ball: ...
+
+
+@wp.kernel
+def move(ball: Ball, out: wp.array(dtype=float), centre: wp.array(dtype=wp.vec3)):
+    other = moved(ball, wp.vec3(3.0, 4.0, 0.0))
+    out[0] = other.radius
+    out[1] = float(other.marks[1])
+    centre[0] = other.centre
+
+
+def test_structs():
+    ball = Ball()
+    ball.radius = 1.5
+    ball.marks = wp.zeros(3, dtype=wp.int32)
+    out, centre = floats([0, 0]), wp.zeros(1, dtype=wp.vec3)
+    wp.launch(move, 1, inputs=[ball, out, centre])
+    np.testing.assert_array_equal(out.numpy(), [3.5, 7.0])
+    np.testing.assert_array_equal(centre.numpy(), [[2, 0, 0]])
+
+
+@wp.func_native("""
+    auto twice = [&](const vec3& v) { return 2.0f * v - v / 2; };
+    out[i] = mul(m, twice(x[i])) + cross(x[i], vec3(0.0f, 0.0f, 1.0f));
+    lengths(i, 1) = length(x[i]) + *address(lengths, i, 0) + float(x.shape[0]);
+    wp::quat half = {0.0f, 0.0f, 0.70710678f, 0.70710678f};
+    turned[i] = quat_rotate(half, x[i]) + transform_point(wp::transform(vec3(1.0f), half), x[i]);
+""")
+def vectors(
+    x: wp.array(dtype=wp.vec3),
+    m: wp.mat33,
+    out: wp.array(dtype=wp.vec3),
+    lengths: wp.array2d(dtype=float),
+    turned: wp.array(dtype=wp.vec3),
+    i: int,
+): ...
+
+
+@wp.kernel
+def vectors_kernel(
+    x: wp.array(dtype=wp.vec3),
+    m: wp.mat33,
+    out: wp.array(dtype=wp.vec3),
+    lengths: wp.array2d(dtype=float),
+    turned: wp.array(dtype=wp.vec3),
+):
+    vectors(x, m, out, lengths, turned, wp.tid())
+
+
+def test_vectors_matrices_and_strided_arrays():
+    rng = np.random.default_rng(1)
+    points, m = rng.normal(size=(5, 3)).astype(np.float32), rng.normal(size=(3, 3)).astype(np.float32)
+    x = wp.array(np.repeat(points, 2, axis=0), dtype=wp.vec3)[::2]
+    out, turned = wp.zeros(5, dtype=wp.vec3), wp.zeros(5, dtype=wp.vec3)
+    lengths = wp.array(np.ones((2, 5), dtype=np.float32), dtype=float).transpose()
+    wp.launch(vectors_kernel, 5, inputs=[x, wp.mat33(*m.flatten().tolist()), out, lengths, turned])
+    np.testing.assert_allclose(out.numpy(), 1.5 * points @ m.T + np.cross(points, [0, 0, 1]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(lengths.numpy()[:, 1], np.linalg.norm(points, axis=1) + 6, rtol=1e-6)
+    quarter = np.stack([-points[:, 1], points[:, 0], points[:, 2]], axis=1)
+    np.testing.assert_allclose(turned.numpy(), 2 * quarter + 1, rtol=1e-5, atol=1e-5)
+
+
+@wp.func_native("""
+    int before = atomicAdd(count, 1);
+    atomic_add(total, 0, x[i]);
+    atomic_max(most, 0, x[i]);
+    atomicMin(&least[0], x[i]);
+    wp::atomic_add(sums, 0, wp::vec3(x[i], 1.0f, -x[i]));
+    order[before] = i;
+    atomicCAS(flag, 0, i + 1);
+""")
+def gather_all(
+    x: wp.array(dtype=float),
+    count: wp.array(dtype=int),
+    total: wp.array(dtype=wp.float64),
+    most: wp.array(dtype=float),
+    least: wp.array(dtype=float),
+    sums: wp.array(dtype=wp.vec3),
+    order: wp.array(dtype=int),
+    flag: wp.array(dtype=int),
+    i: int,
+): ...
+
+
+@wp.kernel
+def gather_kernel(
+    x: wp.array(dtype=float),
+    count: wp.array(dtype=int),
+    total: wp.array(dtype=wp.float64),
+    most: wp.array(dtype=float),
+    least: wp.array(dtype=float),
+    sums: wp.array(dtype=wp.vec3),
+    order: wp.array(dtype=int),
+    flag: wp.array(dtype=int),
+):
+    gather_all(x, count, total, most, least, sums, order, flag, wp.tid())
+
+
+def test_atomics():
+    n = 20000
+    values = np.random.default_rng(2).integers(-100, 100, n).astype(np.float32)
+    count, total, flag = wp.zeros(1, dtype=int), wp.zeros(1, dtype=wp.float64), wp.zeros(1, dtype=int)
+    most, least = floats([-1e9], False), floats([1e9], False)
+    sums, order = wp.zeros(1, dtype=wp.vec3), wp.zeros(n, dtype=int)
+    wp.launch(gather_kernel, n, inputs=[floats(values, False), count, total, most, least, sums, order, flag])
+    assert count.numpy()[0] == n
+    assert total.numpy()[0] == values.sum(dtype=np.float64)
+    assert (most.numpy()[0], least.numpy()[0]) == (values.max(), values.min())
+    np.testing.assert_array_equal(sums.numpy()[0], [values.sum(), n, -values.sum()])
+    np.testing.assert_array_equal(np.sort(order.numpy()), np.arange(n))
+    assert 1 <= flag.numpy()[0] <= n
+
+
+FUNCTIONS = ["sin", "cos", "tanh", "exp", "sqrt", "fabs", "floor", "log", "atan", "cbrt"]
+CALLS = "\n".join(f"    out({k}, i) = {name}(x[i]) + {name}f(x[i]);" for k, name in enumerate(FUNCTIONS))
+
+
+@wp.func_native(CALLS)
+def maths(x: wp.array(dtype=float), out: wp.array2d(dtype=float), i: int): ...
+
+
+@wp.kernel
+def maths_kernel(x: wp.array(dtype=float), out: wp.array2d(dtype=float)):
+    maths(x, out, wp.tid())
+
+
+def test_mathematics():
+    at = np.linspace(0.1, 3.0, 50).astype(np.float32)
+    out = wp.zeros((len(FUNCTIONS), 50), dtype=float)
+    wp.launch(maths_kernel, 50, inputs=[floats(at), out])
+    numpy_names = {"atan": "arctan"}
+    for k, name in enumerate(FUNCTIONS):
+        wanted = 2 * getattr(np, numpy_names.get(name, name))(at.astype(np.float64))
+        np.testing.assert_allclose(out.numpy()[k], wanted, rtol=5e-7, atol=1e-7, err_msg=name)
+
+
+@wp.func_native('printf("item %d: %g and %s\\n", i, x, "text");')
+def show(i: int, x: float): ...
+
+
+@wp.kernel
+def show_kernel():
+    show(wp.tid(), 2.5)
+
+
+def test_printf(capfd):
+    wp.launch(show_kernel, 2)
+    wp.synchronize()
+    assert sorted(capfd.readouterr().out.splitlines()) == ["item 0: 2.5 and text", "item 1: 2.5 and text"]
+
+
+# ---- references ----
+
+
+@wp.func_native("x = x + 5;")
+def add_five(x: wp.ref[wp.int32]): ...
+
+
+@wp.func_native("atomicAdd(&x, 1);")
+def count_in(x: wp.ref[wp.int32]): ...
+
+
+@wp.kernel
+def references(out: wp.array(dtype=int)):
+    i = wp.tid()
+    local = wp.int32(10)
+    add_five(local)
+    out[2 + i] = local
+    add_five(out[2 + i])
+    count_in(out[0])
+
+
+def test_references_are_the_callers_memory():
+    out = wp.zeros(2 + 5000, dtype=int)
+    wp.launch(references, 5000, inputs=[out])
+    assert out.numpy()[0] == 5000
+    np.testing.assert_array_equal(out.numpy()[2:], np.full(5000, 20))
+
+
+@wp.func_native("x = x * y;", "adj_y += x * adj_x; adj_x = y * adj_x;")
+def multiply_in_place(x: wp.ref[float], y: float): ...
+
+
+@wp.kernel
+def products(x: wp.array(dtype=float), y: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    value = float(0.0)
+    value = x[i]
+    multiply_in_place(value, y[i])
+    multiply_in_place(value, y[i])
+    out[i] = value
+
+
+@wp.kernel
+def products_in_memory(y: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    multiply_in_place(out[i], y[i])
+
+
+def test_adjoints_of_references():
+    x, y, out = floats([1, 2, 3]), floats([2, 3, 4]), floats([0, 0, 0])
+    with wp.Tape() as tape:
+        wp.launch(products, 3, inputs=[x, y, out])
+    tape.backward(grads={out: floats([1, 1, 1], False)})
+    at, by = np.array([1, 2, 3]), np.array([2, 3, 4])
+    np.testing.assert_array_equal(out.numpy(), at * by * by)
+    np.testing.assert_array_equal(x.grad.numpy(), by * by)
+    np.testing.assert_array_equal(y.grad.numpy(), 2 * at * by)
+
+
+def test_adjoints_of_references_into_arrays():
+    start, y = floats([1, 2, 3]), floats([2, 3, 4])
+    with wp.Tape() as tape:
+        out = wp.clone(start)
+        wp.launch(products_in_memory, 3, inputs=[y, out])
+    tape.backward(grads={out: floats([1, 1, 1], False)})
+    np.testing.assert_array_equal(out.numpy(), [2, 6, 12])
+    np.testing.assert_array_equal(y.grad.numpy(), [1, 2, 3])
+    np.testing.assert_array_equal(start.grad.numpy(), [2, 3, 4])
+
+
+# ---- what is repeated ----
+
+
+@wp.func_native("int slot = atomicAdd(counter, 1); slots[tid] = slot;", replay_snippet="")
+def take_slot(counter: wp.array(dtype=int), slots: wp.array(dtype=int), tid: int): ...
+
+
+@wp.kernel
+def squares_in_slots(
+    x: wp.array(dtype=float), counter: wp.array(dtype=int), slots: wp.array(dtype=int), out: wp.array(dtype=float)
+):
+    tid = wp.tid()
+    take_slot(counter, slots, tid)
+    slot = slots[tid]
+    out[slot] = x[tid] * x[tid]
+
+
+def test_slots_are_not_taken_again():
+    n = 100
+    x, out, counter, slots = floats(np.arange(n)), floats(np.zeros(n)), wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
+    with wp.Tape() as tape:
+        wp.launch(squares_in_slots, n, inputs=[x, counter, slots, out])
+    tape.backward(grads={out: floats(np.ones(n), False)})
+    assert counter.numpy()[0] == n
+    np.testing.assert_array_equal(x.grad.numpy(), 2.0 * np.arange(n))
+
+
+@wp.func_native("y[tid] = x[tid] * x[tid];", "adj_x[tid] += 2.0f * adj_y[tid];", "y[tid] = x[tid];")
+def square_into(x: wp.array(dtype=float), y: wp.array(dtype=float), tid: int): ...
+
+
+@wp.kernel
+def log_of_square(x: wp.array(dtype=float), y: wp.array(dtype=float), z: wp.array(dtype=float)):
+    tid = wp.tid()
+    square_into(x, y, tid)
+    z[tid] = wp.log(y[tid])
+
+
+def test_what_the_replay_writes_is_what_the_adjoint_reads():
+    at = 1.0 + np.arange(8)
+    x, y, z = floats(at), floats(np.zeros(8)), floats(np.zeros(8))
+    with wp.Tape() as tape:
+        wp.launch(log_of_square, 8, inputs=[x, y, z])
+    np.testing.assert_allclose(z.numpy(), np.log(at * at), rtol=1e-6)
+    tape.backward(grads={z: floats(np.ones(8), False)})
+    np.testing.assert_allclose(x.grad.numpy(), 2 / at, rtol=1e-6)
+
+
+# ---- gradients that are refused ----
+
+
+@wp.func_native("y[i] = x[i] * x[i];")
+def without_adjoint(x: wp.array(dtype=float), y: wp.array(dtype=float), i: int): ...
+
+
+@wp.func_native("y[i] = floor(x[i]);", "")
+def flat(x: wp.array(dtype=float), y: wp.array(dtype=float), i: int): ...
+
+
+@wp.kernel
+def without_adjoint_kernel(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    without_adjoint(x, y, wp.tid())
+
+
+@wp.kernel
+def flat_kernel(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    flat(x, y, wp.tid())
+
+
+@wp.func_native("x[i] = 2.0f * x[i];", "adj_x[i] *= 2.0f;")
+def double_in_place(x: wp.array(dtype=float), i: int): ...
+
+
+@wp.kernel
+def reads_before(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    v = x[i]
+    double_in_place(x, i)
+    y[i] = v * v
+
+
+@wp.kernel
+def reads_after(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    double_in_place(x, i)
+    v = x[i]
+    y[i] = v * v
+
+
+def gradient(kernel):
+    x, y = floats([1.5, 2.5]), floats([0, 0])
+    with wp.Tape() as tape:
+        wp.launch(kernel, 2, inputs=[x, y])
+    tape.backward(grads={y: floats([1, 1], False)})
+    return x.grad.numpy()
+
+
+def test_a_snippet_without_adjoint_has_no_gradient():
+    with pytest.raises(wp.WarpGradientError, match="has no adj_snippet") as error:
+        gradient(without_adjoint_kernel)
+    assert "def without_adjoint" in error.value.text
+    np.testing.assert_array_equal(gradient(flat_kernel), [0, 0])
+
+
+def test_a_value_that_a_snippet_overwrites():
+    with pytest.raises(wp.WarpGradientError, match="may overwrite afterwards") as error:
+        gradient(reads_before)
+    assert error.value.text.strip() == "v = x[i]"
+    np.testing.assert_array_equal(gradient(reads_after), [2 * 2 * 2 * 1.5, 2 * 2 * 2 * 2.5])
+
+
+def test_forward_mode_is_refused():
+    x, y = floats([1.5, 2.5]), floats([0, 0])
+    with pytest.raises(wp.WarpGradientError, match="no tangent for a native function"):
+        wp.jvp(lambda a: wp.launch(log_of_square, 2, inputs=[a, y, y]), [x], [x])
+
+
+# ---- what does not compile ----
+
+
+def first_launch_fails(kernel, *arguments):
+    """The error of a launch, which is that of the next one too."""
+    errors = []
+    for _ in range(2):
+        with pytest.raises(wp.WarpCodegenError) as error:
+            wp.launch(kernel, 1, inputs=list(arguments))
+        errors.append(error.value)
+    assert str(errors[0]) == str(errors[1])
+    return errors[0]
+
+
+@wp.func_native(
+    """
+    float y = 2.0f;
+    return x + undeclared;  // here
+    """
+)
+def unknown_name(x: float) -> float: ...
+
+
+@wp.func_native("return x +;")
+def syntax(x: float) -> float: ...
+
+
+@wp.func_native("#include <vector>\nreturn x;")
+def includes(x: float) -> float: ...
+
+
+@wp.func_native("if (x > 0) return x;")
+def no_return(x: float) -> float: ...
+
+
+@wp.func_native("{ return x;")
+def open_brace(x: float) -> float: ...
+
+
+@wp.func_native("extern float mystery(float); return mystery(x);")
+def unbound(x: float) -> float: ...
+
+
+COUNT = 12
+FORMATTED = """
+    float sum[%d];
+    sum[0] = x;
+    return summ[0];
+"""
+
+
+@wp.func_native(FORMATTED % COUNT)
+def formatted(x: float) -> float: ...
+
+
+@wp.kernel
+def calls_unknown_name(o: wp.array(dtype=float)):
+    o[0] = unknown_name(o[0])
+
+
+@wp.kernel
+def calls_syntax(o: wp.array(dtype=float)):
+    o[0] = syntax(o[0])
+
+
+@wp.kernel
+def calls_includes(o: wp.array(dtype=float)):
+    o[0] = includes(o[0])
+
+
+@wp.kernel
+def calls_no_return(o: wp.array(dtype=float)):
+    o[0] = no_return(o[0])
+
+
+@wp.kernel
+def calls_open_brace(o: wp.array(dtype=float)):
+    o[0] = open_brace(o[0])
+
+
+@wp.kernel
+def calls_unbound(o: wp.array(dtype=float)):
+    o[0] = unbound(o[0])
+
+
+@wp.kernel
+def calls_formatted(o: wp.array(dtype=float)):
+    o[0] = formatted(o[0])
+
+
+@wp.kernel
+def neighbour(o: wp.array(dtype=float)):
+    o[0] = square(3.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message", "line", "under"),
+    [
+        (calls_unknown_name, "undeclared identifier 'undeclared'", "return x + undeclared;  // here", "undeclared"),
+        (calls_syntax, "expected expression", '@wp.func_native("return x +;")', ";"),
+        (calls_includes, "'vector' file not found", None, None),
+        (calls_no_return, "non-void function does not return a value", None, None),
+        (calls_open_brace, "expected '}'", '@wp.func_native("{ return x;")', None),
+        (calls_unbound, "calls `mystery(float)`, which is not there", None, None),
+        (calls_formatted, "undeclared identifier 'summ'", "return summ[0];", "summ"),
+    ],
+)
+def test_errors_are_at_the_users_line(kernel, message, line, under):
+    o = floats([0.0], False)
+    error = first_launch_fails(kernel, o)
+    assert message in str(error)
+    assert error.filename == __file__
+    if line is not None:
+        assert error.text.strip() == line
+    if under is not None:
+        assert error.text[error.offset :].startswith(under)
+    wp.launch(neighbour, 1, inputs=[o])
+    assert o.numpy()[0] == 9.0
+
+
+def test_includes_are_told_apart():
+    error = first_launch_fails(calls_includes, floats([0.0], False))
+    assert any("include no headers" in note for note in error.notes)
+
+
+# ---- identity ----
+
+
+def test_the_text_is_part_of_the_kernel():
+    out = floats([0.0], False)
+    for value in (1, 2):
+
+        @wp.func_native(f"out[0] = {value};")
+        def write(out: wp.array(dtype=float)): ...
+
+        @wp.kernel(module="unique")
+        def writes(out: wp.array(dtype=float)):
+            write(out)
+
+        wp.launch(writes, 1, inputs=[out])
+        assert out.numpy()[0] == value
+
+
+def test_snippets_are_texts():
+    with pytest.raises(TypeError, match="takes C\\+\\+ source"):
+        wp.func_native(None)
+    with pytest.raises(TypeError, match="adj_snippet"):
+        wp.func_native("", adj_snippet=3)
