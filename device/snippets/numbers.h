@@ -176,10 +176,11 @@ WEFT_MATHS_1(tan)
 WEFT_MATHS_1(asin)
 WEFT_MATHS_1(acos)
 WEFT_MATHS_1(atan)
-WEFT_MATHS_1(sinh) WEFT_MATHS_1(cosh) WEFT_MATHS_1(tanh) WEFT_MATHS_1(exp) WEFT_MATHS_1(exp2) WEFT_MATHS_1(log)
-    WEFT_MATHS_1(log2) WEFT_MATHS_1(log10) WEFT_MATHS_1(cbrt) WEFT_MATHS_1(erf) WEFT_MATHS_1(erfc) WEFT_MATHS_1(round)
-        WEFT_MATHS_2(pow) WEFT_MATHS_2(atan2) WEFT_MATHS_2(fmod) WEFT_EXACT_1(sqrt) WEFT_EXACT_1(floor)
-            WEFT_EXACT_1(ceil) WEFT_EXACT_1(trunc) WEFT_EXACT_1(rint)
+WEFT_MATHS_1(sinh)
+WEFT_MATHS_1(cosh) WEFT_MATHS_1(tanh) WEFT_MATHS_1(exp) WEFT_MATHS_1(exp2) WEFT_MATHS_1(log) WEFT_MATHS_1(log2)
+    WEFT_MATHS_1(log10) WEFT_MATHS_1(cbrt) WEFT_MATHS_1(erf) WEFT_MATHS_1(erfc) WEFT_MATHS_1(round) WEFT_MATHS_2(pow)
+        WEFT_MATHS_2(atan2) WEFT_MATHS_2(fmod) WEFT_EXACT_1(sqrt) WEFT_EXACT_1(floor) WEFT_EXACT_1(ceil)
+            WEFT_EXACT_1(trunc) WEFT_EXACT_1(rint)
 
                 inline double fabs(double x) {
     return __builtin_fabs(x);

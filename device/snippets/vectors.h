@@ -345,8 +345,8 @@ WEFT_FLOAT_NAMES(d, double)
 WEFT_FLOAT_NAMES(h, float16)
 WEFT_NAMES(i, int32)
 WEFT_NAMES(ui, uint32)
-WEFT_NAMES(l, int64) WEFT_NAMES(ul, uint64) WEFT_NAMES(s, int16) WEFT_NAMES(us, uint16) WEFT_NAMES(b, int8)
-    WEFT_NAMES(ub, uint8)
+WEFT_NAMES(l, int64)
+WEFT_NAMES(ul, uint64) WEFT_NAMES(s, int16) WEFT_NAMES(us, uint16) WEFT_NAMES(b, int8) WEFT_NAMES(ub, uint8)
 
 }  // namespace wp
 

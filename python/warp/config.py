@@ -76,9 +76,12 @@ SETTINGS = {
     "use_precompiled_headers": (True, _NONE + "there are no headers"),
     "legacy_cpu_linker": (False, _NONE + "there is one loader"),
     "load_module_max_workers": (0, _NONE + "kernels are always compiled in parallel"),
-    "deterministic": (DeterministicMode.NOT_GUARANTEED, _NONE + "of CUDA"),
-    "deterministic_max_records": (0, _NONE + "of CUDA"),
-    "deterministic_debug": (False, _NONE + "of CUDA"),
+    "deterministic": (
+        DeterministicMode.NOT_GUARANTEED,
+        "RUN_TO_RUN, GPU_TO_GPU: launches leave the same bits whatever threads do",
+    ),
+    "deterministic_max_records": (0, _NONE + "nothing is recorded"),
+    "deterministic_debug": (False, _NONE + "nothing is recorded"),
 }
 
 _ENUMS = {"launch_array_access_mode": LaunchArrayAccessMode, "deterministic": DeterministicMode}

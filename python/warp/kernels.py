@@ -144,6 +144,7 @@ class Kernel(_core.Kernel):
             fuse_on_gpu=bool(self.module.options["fuse_fp"]),
             optimize=2 if level is None else min(level, 2),
             line_info=bool(self._option("lineinfo")),
+            deterministic=bool(self._option("deterministic")),
             lanes=config.cpu_lanes,
             backend=backend_name(config.cpu_backend),
         )

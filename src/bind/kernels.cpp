@@ -131,7 +131,7 @@ void export_kernels(nb::module_& m) {
             "_configure",
             [](KernelObject& self, bool enable_backward, int max_unroll, bool assertions, bool checks, bool verify_fp,
                bool fast_math, bool contract, int optimize, int lanes, bool line_info, bool fuse_on_gpu,
-               const std::string& backend) {
+               bool deterministic, const std::string& backend) {
                 if (lanes < 0 || lanes > 16 || (lanes & (lanes - 1)) != 0) {
                     throw UserError(ErrorKind::Value, "warp.config.cpu_lanes must be 0, 1, 2, 4, 8 or 16, found " +
                                                           std::to_string(lanes));
@@ -143,12 +143,13 @@ void export_kernels(nb::module_& m) {
                                 verify_fp,
                                 backend,
                                 {fast_math, contract, optimize, lanes, line_info},
+                                deterministic,
                                 fuse_on_gpu};
             },
             nb::kw_only(), nb::arg("enable_backward") = true, nb::arg("max_unroll") = 16, nb::arg("assertions") = false,
             nb::arg("checks") = false, nb::arg("verify_fp") = false, nb::arg("fast_math") = false,
             nb::arg("contract") = false, nb::arg("optimize") = 2, nb::arg("lanes") = 0, nb::arg("line_info") = false,
-            nb::arg("fuse_on_gpu") = true, nb::arg("backend") = "",
+            nb::arg("fuse_on_gpu") = true, nb::arg("deterministic") = false, nb::arg("backend") = "",
             "To be called by _definition(), before the kernel is made.")
         .def(
             "_forget",

@@ -26,6 +26,7 @@ void export_runtime(nb::module_& m) {
         "The 64 hexadecimal digits.");
     m.def("cpu_threads", [] { return Runtime::get().pool().threads(); });
     m.def("set_cpu_threads", [](int threads) { Runtime::get().pool().set_threads(threads); });
+    m.def("set_deterministic", [](bool wanted) { Runtime::get().set_deterministic(wanted); });
     m.def("set_cache", [](const std::string& directory, bool enabled) {
         Runtime::get().set_cache(directory.empty() ? DiskCache::default_directory() : directory, enabled);
     });

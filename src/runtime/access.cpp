@@ -48,15 +48,22 @@ class Analysis {
     void visit(const Op& op) {
         switch (op.code) {
             case Opcode::Load:
-                mark(op.operands[0], {.read = true});
+                if (!ir::local_array_of(op.operands[0])) mark(op.operands[0], {.read = true, .plain = true});
                 break;
             case Opcode::Store:
-                mark(op.operands[0], {.write = true});
+                if (!ir::local_array_of(op.operands[0])) mark(op.operands[0], {.write = true, .plain = true});
+                break;
+            case Opcode::Address:
+            case Opcode::ArrayAt:
+                mark(op.operands[0], {.plain = true});
                 break;
             // Sums whose old value nobody uses do not need it; extremes are compared with it.
             case Opcode::Atomic: {
-                const bool sum = op.atomic() == ir::AtomicKind::Add || op.atomic() == ir::AtomicKind::Sub;
-                mark(op.operands[0], {.read = !sum || used_.contains(op.result()), .write = true});
+                if (ir::local_array_of(op.operands[0])) break;
+                const bool sum = !used_.contains(op.result()) &&
+                                 (op.atomic() == ir::AtomicKind::Add || op.atomic() == ir::AtomicKind::Sub);
+                const bool of_floats = sum && op.result()->type.has_float_elements();
+                mark(op.operands[0], {.read = !sum, .write = true, .sum = of_floats, .other_atomic = !of_floats});
                 break;
             }
             case Opcode::Call:
@@ -64,7 +71,7 @@ class Analysis {
                 break;
             case Opcode::Native:
                 for (const Value* operand : op.operands) {
-                    if (operand->type.contains_array()) mark(operand, {.read = true});
+                    if (operand->type.contains_array()) mark(operand, {.read = true, .plain = true});
                 }
                 break;
             case Opcode::Snippet:
@@ -80,17 +87,21 @@ class Analysis {
         for (size_t i = 0; i < op.operands.size(); ++i) {
             const ir::Type type = op.operands[i]->type;
             const bool memory = type.contains_array() || type.is(ir::TypeKind::Ref);
-            if (memory) mark(op.operands[i], {.read = true, .write = written[i]});
+            // What it writes may be written by atomics of its own.
+            if (!memory) continue;
+            mark(op.operands[i], {.read = true, .write = written[i], .other_atomic = written[i], .plain = true});
         }
     }
 
     void call(const Op& op) {
         const ir::Function* callee = module_.find(op.text);
         const std::vector<Access> inner =
-            callee != nullptr ? parameter_access(module_, *callee)
-                              : std::vector<Access>(op.operands.size(), Access{.read = true, .write = true});
+            callee != nullptr
+                ? parameter_access(module_, *callee)
+                : std::vector<Access>(op.operands.size(), Access{.read = true, .write = true, .plain = true});
         for (size_t i = 0; i < op.operands.size(); ++i) {
-            if (inner[i].read || inner[i].write) mark(op.operands[i], inner[i]);
+            if ((inner[i].read || inner[i].write) && !ir::local_array_of(op.operands[i]))
+                mark(op.operands[i], inner[i]);
         }
     }
 
@@ -102,6 +113,9 @@ class Analysis {
             }
             access_[i].read |= access.read;
             access_[i].write |= access.write;
+            access_[i].sum |= access.sum;
+            access_[i].other_atomic |= access.other_atomic;
+            access_[i].plain |= access.plain;
         }
     }
 

@@ -11,6 +11,11 @@ namespace weft::runtime {
 struct Access {
     bool read = false;
     bool write = false;
+    // How it is written and read: by atomics that add floats and whose old values nobody uses; by other atomics; by
+    // anything else.
+    bool sum = false;
+    bool other_atomic = false;
+    bool plain = false;
 };
 
 // One for each parameter. Where an array's origin cannot be told (it was chosen by a branch), all arrays count.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_set>
 
 #include "ad/forward.h"
 #include "ad/reverse.h"
@@ -29,13 +30,7 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
         parameters_.push_back({value.name, value.type, offsets[i], access[i], extents, strides});
     }
     block_bytes_ = offsets.back();
-    for (const auto& reached : module_->functions) {
-        ir::walk(reached->body, [&](const ir::Op& op) {
-            if (op.code != ir::Opcode::Atomic || op.text == opt::kOwnElement) return;
-            const ir::Type type = op.operands[1]->type;
-            shared_atomics_ += type.is_aggregate() ? type.part_count() : 1;
-        });
-    }
+    for (const auto& reached : module_->functions) count_atomics(*reached);
     uses_thread_index_ = contains(*module_, *function, ir::Opcode::ThreadIndex);
     // Snippets may wait for threads that never come, which is reported as an assert is.
     has_assertions_ =
@@ -44,7 +39,26 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
     backend_ = options.backend;
     options_ = options.codegen;
     fuse_on_gpu_ = options.fuse_on_gpu;
+    deterministic_ = options.deterministic;
 }
+
+void Code::count_atomics(const ir::Function& function) {
+    std::unordered_set<const ir::Value*> used;
+    ir::walk(function.body, [&](const ir::Op& op) { used.insert(op.operands.begin(), op.operands.end()); });
+    ir::walk(function.body, [&](const ir::Op& op) {
+        // Snippets may have atomics of their own.
+        if (op.code == ir::Opcode::Snippet) ordered_ |= op.text.find("tomic") != std::string::npos;
+        if (op.code != ir::Opcode::Atomic || ir::local_array_of(op.operands[0]) != nullptr) return;
+        const ir::Type type = op.operands[1]->type;
+        const bool own = op.text == opt::kOwnElement;
+        if (!own) shared_atomics_ += type.is_aggregate() ? type.part_count() : 1;
+        const bool last_wins = op.atomic() == ir::AtomicKind::Exchange;
+        const bool ordered = last_wins || type.has_float_elements() || used.contains(op.result());
+        (own ? ordered_own_ : ordered_) |= ordered;
+    });
+}
+
+bool Code::deterministic() const { return deterministic_ || Runtime::get().deterministic(); }
 
 LoadedKernel& Code::loaded(const Device& device) {
     const bool on_host = device.capabilities().host_memory;
@@ -120,6 +134,7 @@ std::unique_ptr<KernelInstance::Gathered> KernelInstance::gather(const ir::Modul
 }
 
 Code& KernelInstance::adjoint() {
+    if (Code* made = adjoint_made_.load(std::memory_order_acquire)) return *made;
     const std::lock_guard lock(mutex_);
     if (adjoint_ == nullptr) {
         std::shared_ptr<ir::Module> module = codegen::prepare(*module_);
@@ -149,6 +164,7 @@ Code& KernelInstance::adjoint() {
         logged_ = std::move(logged);
         gathered_ = std::move(gathered);
         adjoint_ = std::move(code);
+        adjoint_made_.store(adjoint_.get(), std::memory_order_release);
     }
     return *adjoint_;
 }

@@ -34,7 +34,8 @@ struct KernelOptions {
     bool verify_fp = false;  // stored floats
     std::string backend;     // "": the device's
     codegen::Options codegen;
-    bool fuse_on_gpu = true;  // a * b + c is one rounding there, as users of GPUs expect; CPUs: codegen.contract
+    bool deterministic = false;  // launches give the same bits whatever threads do
+    bool fuse_on_gpu = true;     // a * b + c is one rounding there, as users of GPUs expect; CPUs: codegen.contract
     bool operator==(const KernelOptions&) const = default;
 };
 
@@ -85,16 +86,29 @@ class Code {
     // Atomics that are not on own elements, in numbers: an item waits for so many locked instructions, at least.
     int shared_atomics() const { return shared_atomics_; }
 
+    // Whether the order of items can change the bits that atomics leave: with floats, or where old values are used.
+    // `owned`: own elements are each item's.
+    bool depends_on_order(bool owned) const { return ordered_ || (!owned && ordered_own_); }
+    // Whether the kernel's options, or the settings, want the same bits from every launch.
+    bool deterministic() const;
+
     // Nanoseconds an item, measured by launches (without locks, where there are shared atomics); 0 while unknown.
     std::atomic<float> item_cost{0};
-    // The same for launches of kernels with shared atomics on all threads together: wall time, locks included.
+    // The same for launches of kernels with shared atomics on all threads together, wall time: with locks, and with
+    // private copies.
     std::atomic<float> together_cost{0};
+    std::atomic<float> copies_cost{0};
 
   private:
+    void count_atomics(const ir::Function& function);
+
     std::shared_ptr<const ir::Module> module_;
     std::vector<Parameter> parameters_;
     std::vector<opt::OwnElements> own_elements_;
     int shared_atomics_ = 0;
+    bool ordered_ = false;
+    bool ordered_own_ = false;
+    bool deterministic_ = false;
     int64_t block_bytes_ = 0;
     bool uses_thread_index_ = false;
     bool has_assertions_ = false;
@@ -160,6 +174,7 @@ class KernelInstance {
     std::unique_ptr<Code> forward_;
     std::recursive_mutex mutex_;
     std::unique_ptr<Code> adjoint_;
+    std::atomic<Code*> adjoint_made_{nullptr};
     std::vector<int> gradient_parameters_;
     ad::AdjointNeeds needs_;
     std::unique_ptr<Code> logged_;

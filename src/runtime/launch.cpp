@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "ir/layout.h"
 #include "runtime/cpu/host_symbols.h"
+#include "runtime/extents.h"
+#include "runtime/private_copies.h"
 #include "runtime/runtime.h"
 
 namespace weft::runtime {
@@ -62,54 +64,55 @@ class Measured {
 
 // How fast a measurement fades that is not renewed: the way not taken is tried again some time, sooner if it is close.
 constexpr float kFades = 0.998F;
+// What it costs to fill a byte of a private copy with zeros and to add it to the array.
+constexpr double kCopyNanoseconds = 0.2;
 
-// Locks may eat what threads gain: by how much depends on who meets where, so both ways are measured.
-bool gains_from_threads(Code& code, int threads) {
-    if (code.shared_atomics() == 0) return true;
+// How a launch of several threads runs atomics that items share.
+enum class Way { OneThread, Locks, Copies };
+
+// Locks and copies may eat what threads gain: by how much depends on who meets where, so all ways are measured.
+Way best_way(Code& code, int64_t items, int threads, const PrivateCopies* copies) {
     const float alone = code.item_cost.load(std::memory_order_relaxed);
-    const float together = code.together_cost.load(std::memory_order_relaxed);
-    if (together <= 0)
-        return alone / static_cast<float>(threads) + kLockNanoseconds * static_cast<float>(code.shared_atomics()) <
-               alone;
-    std::atomic<float>& other = together < alone ? code.item_cost : code.together_cost;
-    other.store(other.load(std::memory_order_relaxed) * kFades, std::memory_order_relaxed);
-    return together < alone;
+    const auto guess = [&](const std::atomic<float>& measured, double more) {
+        const float cost = measured.load(std::memory_order_relaxed);
+        return cost > 0 ? cost : alone / static_cast<float>(threads) + static_cast<float>(more);
+    };
+    struct Choice {
+        Way way;
+        std::atomic<float>* measured;
+        float cost;
+    };
+    std::array<Choice, 3> choices = {
+        {{Way::OneThread, &code.item_cost, alone},
+         {Way::Locks, &code.together_cost, guess(code.together_cost, kLockNanoseconds * code.shared_atomics())}}};
+    size_t count = 2;
+    if (copies != nullptr) {
+        const double bytes = static_cast<double>(copies->bytes()) * (threads - 1) / threads;
+        choices[count++] = {Way::Copies, &code.copies_cost,
+                            guess(code.copies_cost, kCopyNanoseconds * bytes / static_cast<double>(items))};
+    }
+    const auto less = [](const Choice& a, const Choice& b) { return a.cost < b.cost; };
+    const Choice* best = std::min_element(choices.begin(), choices.begin() + count, less);
+    for (size_t i = 0; i < count; ++i) {
+        if (&choices[i] == best) continue;
+        choices[i].measured->store(choices[i].measured->load(std::memory_order_relaxed) * kFades,
+                                   std::memory_order_relaxed);
+    }
+    return best->way;
 }
 
-// Where an array lies, and how.
-struct Extent {
-    const std::byte* begin = nullptr;
-    const std::byte* end = nullptr;
-
-    bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
-};
-
-// Whether no two indices of the array mean bytes that overlap; `extent` gets all it covers.
-bool elements_apart(const Parameter& parameter, const std::byte* arguments, Extent& extent) {
-    const int ndim = parameter.type.ndim();
-    std::array<int64_t, 1 + 2 * 8> words{};
-    std::memcpy(words.data(), arguments + parameter.offset, static_cast<size_t>(ir::descriptor_size(ndim)));
-    std::array<std::pair<int64_t, int64_t>, 8> dims;  // stride and extent
-    int64_t low = 0;
-    int64_t high = ir::size_of(parameter.type.target());
-    size_t count = 0;
-    const auto* data = reinterpret_cast<const std::byte*>(words[0]);
-    for (int d = 0; d < ndim; ++d) {
-        const int64_t size = words[static_cast<size_t>(1 + d)];
-        const int64_t stride = words[static_cast<size_t>(1 + ndim + d)];
-        if (size == 0 || data == nullptr) return true;
-        if (size == 1) continue;
-        (stride < 0 ? low : high) += stride * (size - 1);
-        dims[count++] = {std::abs(stride), size};
-    }
-    extent = {data + low, data + high};
-    std::sort(dims.begin(), dims.begin() + count);
-    int64_t covered = ir::size_of(parameter.type.target());
-    for (size_t i = 0; i < count; ++i) {
-        if (dims[i].first < covered) return false;
-        covered += dims[i].first * (dims[i].second - 1);
-    }
-    return true;
+// In deterministic mode: the length of the ranges that get private copies. Never depends on threads or on what was
+// measured; whole groups of lanes.
+int64_t range_length(const Code& code, int64_t items, const PrivateCopies& copies) {
+    constexpr int64_t kMostRanges = 64;
+    constexpr int64_t kLeastItems = 256;
+    constexpr int64_t kLanes = 64;
+    // An atomic of an item weighs about as much as so many bytes of a copy.
+    constexpr int64_t kAtomicBytes = 8;
+    const int64_t work = items * kAtomicBytes * std::max(code.shared_atomics(), 1);
+    const int64_t paid = 1 + work / std::max<int64_t>(copies.bytes(), 1);
+    const int64_t ranges = std::clamp<int64_t>(std::min(paid, items / kLeastItems), 1, kMostRanges);
+    return ((items - 1) / ranges / kLanes + 1) * kLanes;
 }
 
 // Whether the conditions of OwnElements hold for all arrays that have them.
@@ -124,17 +127,69 @@ bool owns_elements(const Code& code, const std::byte* arguments, const codegen::
             if (shape.dims[d] != 1 && (own.coordinates >> d & 1) == 0) return false;
         }
         const auto p = static_cast<size_t>(own.parameter);
-        if (!elements_apart(parameters[p], arguments, extents[p])) return false;
+        if (!elements_apart(parameters[p].type, arguments + parameters[p].offset, extents[p])) return false;
         owned |= uint64_t{1} << p;
     }
     for (size_t p = 0; p < parameters.size(); ++p) {
         if (!parameters[p].access.write || !parameters[p].type.is(ir::TypeKind::Array)) continue;
-        if ((owned >> p & 1) == 0) elements_apart(parameters[p], arguments, extents[p]);
+        if ((owned >> p & 1) == 0) elements_apart(parameters[p].type, arguments + parameters[p].offset, extents[p]);
         for (size_t q = 0; q < parameters.size(); ++q) {
             if (q != p && (owned >> q & 1) != 0 && extents[p].overlaps(extents[q])) return false;
         }
     }
     return true;
+}
+
+void run_items(Code& code, codegen::KernelEntry entry, const std::byte* arguments, codegen::LaunchShape shape,
+               int64_t items) {
+    const bool owned = owns_elements(code, arguments, shape);
+    const uint32_t bits = owned ? codegen::kOwnElements : 0U;
+    const auto alone = [&](int64_t begin, int64_t end) {
+        shape.exclusive = codegen::kOneThread | bits;
+        const Measured measured(code.item_cost, end - begin, 1);
+        entry(arguments, &shape, begin, end);
+    };
+    ThreadPool& pool = Runtime::get().pool();
+    const int threads = pool.threads();
+    shape.exclusive = bits;
+    const bool meet = code.shared_atomics() > 0 || (!owned && !code.own_elements().empty());
+    if (code.deterministic() && code.depends_on_order(owned)) {
+        auto copies = PrivateCopies::of(code, arguments, owned);
+        const int64_t length = copies ? whole_blocks(code, shape, range_length(code, items, *copies)) : items;
+        if (length >= items) return alone(0, items);
+        return copies->run(pool, entry, shape, 0, items, length, true);
+    }
+    if (threads == 1) return alone(0, items);
+    int64_t done = 0;
+    // Whether locks or copies eat what threads gain depends on the cost of an item: tried on some of them first.
+    if (meet && code.item_cost.load(std::memory_order_relaxed) <= 0) {
+        done = std::min<int64_t>(items, whole_blocks(code, shape, std::max<int64_t>(kTriedItems, items / 64)));
+        alone(0, done);
+    }
+    const int64_t left = items - done;
+    if (left == 0) return;
+    const int64_t grain = whole_blocks(code, shape, grain_of(code, items, threads));
+    if (grain >= left) return alone(done, items);
+    const double busy = std::min<double>(threads, static_cast<double>(left) / static_cast<double>(grain));
+    const auto together = [&](int64_t begin, int64_t end) { entry(arguments, &shape, done + begin, done + end); };
+    shape.exclusive = bits;
+    if (!meet) {
+        const Measured measured(code.item_cost, left, busy);
+        return pool.parallel_for(left, grain, together);
+    }
+    auto copies = PrivateCopies::of(code, arguments, owned);
+    switch (best_way(code, items, threads, copies ? &*copies : nullptr)) {
+        case Way::OneThread:
+            return alone(done, items);
+        case Way::Locks: {
+            const Measured measured(code.together_cost, left, 1);
+            return pool.parallel_for(left, grain, together);
+        }
+        case Way::Copies: {
+            const Measured measured(code.copies_cost, left, 1);
+            return copies->run(pool, entry, shape, done, left, grain, false);
+        }
+    }
 }
 
 }  // namespace
@@ -164,6 +219,10 @@ int64_t item_count(const Code& code, const codegen::LaunchShape& shape) {
     return items;
 }
 
+bool needs_order(const Code& code, const std::byte* arguments, const codegen::LaunchShape& shape) {
+    return code.deterministic() && code.depends_on_order(owns_elements(code, arguments, shape));
+}
+
 std::string failure_text(int64_t item, std::span<const int64_t> dims, const std::string& message) {
     std::string thread;
     for (size_t d = std::max<size_t>(dims.size(), 1); d-- > 0;) {
@@ -174,40 +233,13 @@ std::string failure_text(int64_t item, std::span<const int64_t> dims, const std:
     return "in thread (" + thread + "): " + message;
 }
 
-void run_on_host(Code& code, const std::byte* arguments, const codegen::LaunchShape& wanted) {
-    codegen::LaunchShape shape = wanted;
+void run_on_host(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape) {
     const int64_t items = item_count(code, shape);
     codegen::KernelEntry entry = code.ready();
     if (entry == nullptr) entry = code.wait();
     if (items == 0) return;
 
-    const bool shared_atomics = code.shared_atomics() > 0;
-    const uint32_t owned = owns_elements(code, arguments, shape) ? codegen::kOwnElements : 0U;
-    const auto alone = [&](int64_t begin, int64_t end) {
-        shape.exclusive = codegen::kOneThread | owned;
-        const Measured measured(code.item_cost, end - begin, 1);
-        entry(arguments, &shape, begin, end);
-    };
-    ThreadPool& pool = Runtime::get().pool();
-    const int threads = pool.threads();
-    int64_t done = 0;
-    // Whether locks eat what threads gain depends on the cost of an item: tried on some of them first.
-    if (threads > 1 && shared_atomics && code.item_cost.load(std::memory_order_relaxed) <= 0) {
-        done = std::min<int64_t>(items, whole_blocks(code, shape, std::max<int64_t>(kTriedItems, items / 64)));
-        alone(0, done);
-    }
-    const bool together = threads > 1 && gains_from_threads(code, threads);
-    const int64_t grain = together ? whole_blocks(code, shape, grain_of(code, items, threads)) : items;
-    if (done < items && grain >= items - done) {
-        alone(done, items);
-    } else if (done < items) {
-        shape.exclusive = owned;
-        const int64_t left = items - done;
-        const double busy = std::min<double>(threads, static_cast<double>(left) / static_cast<double>(grain));
-        const Measured measured(shared_atomics ? code.together_cost : code.item_cost, left, shared_atomics ? 1 : busy);
-        pool.parallel_for(left, grain,
-                          [&](int64_t begin, int64_t end) { entry(arguments, &shape, done + begin, done + end); });
-    }
+    run_items(code, entry, arguments, shape, items);
 
     if (code.has_assertions()) {
         if (const std::optional<AssertFailure> failure = take_assert_failure()) {
@@ -229,12 +261,12 @@ std::vector<Code*> adjoint_codes(KernelInstance& instance, const std::byte* argu
     for (const int gathered_array : gathered->plan.arrays) {
         const auto p = static_cast<size_t>(gathered_array);
         Extent own;
-        if (!elements_apart(parameters[p], arguments, own)) return {&plain};
+        if (!elements_apart(parameters[p].type, arguments + parameters[p].offset, own)) return {&plain};
         for (size_t q = 0; q < parameters.size(); ++q) {
             if (q == p || !parameters[q].type.contains_array()) continue;
             if (!parameters[q].type.is(ir::TypeKind::Array)) return {&plain};
             Extent other;
-            elements_apart(parameters[q], arguments, other);
+            elements_apart(parameters[q].type, arguments + parameters[q].offset, other);
             if (own.overlaps(other)) return {&plain};
         }
     }

@@ -16,6 +16,9 @@ namespace weft::runtime {
 // compile threw, and UserError (Runtime) where an assert of the kernel failed.
 void run_on_host(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape);
 
+// Whether the same bits are wanted of this launch (Code::deterministic), and items must come in one order for that.
+bool needs_order(const Code& code, const std::byte* arguments, const codegen::LaunchShape& shape);
+
 // "in thread (1, 2): message", the thread by its coordinates, as wp.tid() gives them.
 std::string failure_text(int64_t item, std::span<const int64_t> dims, const std::string& message);
 

@@ -2,6 +2,7 @@
 // main).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,10 @@ class Runtime {
     // not survive the destructors of their libraries. Later requests start anew.
     void end_compiles();
 
+    // Whether all launches give the same bits whatever threads do.
+    bool deterministic() const { return deterministic_.load(std::memory_order_relaxed); }
+    void set_deterministic(bool wanted) { deterministic_.store(wanted, std::memory_order_relaxed); }
+
     Device& default_device() const { return *default_device_; }
     void set_default_device(Device& device) { default_device_ = &device; }
 
@@ -43,6 +48,7 @@ class Runtime {
     std::vector<std::shared_ptr<const DiskCache>> folders_;
     std::shared_ptr<Compiler> compiler_;
     Device* default_device_;
+    std::atomic<bool> deterministic_{false};
 };
 
 }  // namespace weft::runtime

@@ -275,3 +275,19 @@ def test_torch_tensors_are_arguments():
     np.testing.assert_array_equal(y.cpu().numpy(), 2 * np.arange(1000, dtype=np.float32) + 1)
     back = torch.as_tensor(wp.full(7, 3.0, dtype=float, device=CUDA), device=CUDA)
     assert back.sum().item() == 21
+
+
+def test_sums_without_an_order_are_refused_in_deterministic_mode():
+    @wp.kernel(module="unique")
+    def total(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+        wp.atomic_add(out, 0, x[wp.tid()])
+
+    x, out = wp.ones(100, dtype=float, device=CUDA), wp.zeros(1, dtype=float, device=CUDA)
+    wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
+    try:
+        with pytest.raises(wp.WarpError, match=r"kernel 'total' has atomics .* order"):
+            wp.launch(total, 100, [x, out], device=CUDA)
+    finally:
+        wp.config.deterministic = wp.DeterministicMode.NOT_GUARANTEED
+    wp.launch(total, 100, [x, out], device=CUDA)
+    assert out.numpy()[0] == 100

@@ -272,6 +272,14 @@ FunctionHandle CudaDevice::function_of(Code& code) {
 void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
                         const LaunchOptions& options) {
     const int64_t items = item_count(code, shape);
+    if (needs_order(code, arguments, shape)) {
+        throw UserError(ErrorKind::Unsupported, "kernel '" + code.name() +
+                                                    "' has atomics whose result depends on the order of threads, and "
+                                                    "deterministic mode has no order for them on " +
+                                                    alias() +
+                                                    ": run it on the CPU, or set "
+                                                    "warp.config.deterministic to NOT_GUARANTEED");
+    }
     const Guard guard(*this);
     auto function = static_cast<FunctionHandle>(code.handle(ordinal()).load(std::memory_order_acquire));
     if (function == nullptr) function = function_of(code);
