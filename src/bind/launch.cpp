@@ -314,18 +314,7 @@ std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, KernelInstance&
         longer.pack(*record->log(), code->parameters().back());
         run_or_record(kernel, *code, longer, shape, where);
     }
-    record->watch([] {
-        // Dropped by any thread, asked with the GIL or without.
-        const std::shared_ptr<UserPlace> place(new UserPlace(), [](UserPlace* p) {
-            if (Py_IsInitialized() == 0) return;
-            const nb::gil_scoped_acquire gil;
-            delete p;
-        });
-        return std::function<std::string()>([place] {
-            const nb::gil_scoped_acquire gil;
-            return place->str();
-        });
-    });
+    record->watch(&UserPlace::shared);
     return record;
 }
 

@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 
 #include <cstring>
+#include <map>
+#include <utility>
 
 namespace nb = nanobind;
 
@@ -23,25 +25,66 @@ bool in_package(const nb::object& code) {
     return file != nullptr && std::strncmp(file, package_folder().c_str(), package_folder().size()) == 0;
 }
 
+// Finding the line takes longer than finding the instruction.
+int position_of(PyFrameObject* frame) {
+#if PY_VERSION_HEX >= 0x030b0000
+    return PyFrame_GetLasti(frame);
+#else
+    return PyFrame_GetLineNumber(frame);
+#endif
+}
+
+int line_of(const nb::object& code, int position) {
+#if PY_VERSION_HEX >= 0x030b0000
+    return PyCode_Addr2Line(reinterpret_cast<PyCodeObject*>(code.ptr()), position);
+#else
+    (void)code;
+    return position;
+#endif
+}
+
 }  // namespace
 
-UserPlace::UserPlace() {
+UserPlace::Position UserPlace::innermost() {
     nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
     while (frame.is_valid()) {
         auto* raw = reinterpret_cast<PyFrameObject*>(frame.ptr());
         nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(raw)));
-        if (!in_package(code)) {
-            code_ = std::move(code);
-            line_ = PyFrame_GetLineNumber(raw);
-            return;
-        }
+        if (!in_package(code)) return {std::move(code), position_of(raw)};
         frame = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
     }
+    return {};
+}
+
+UserPlace::UserPlace() : UserPlace(innermost()) {}
+
+UserPlace::UserPlace(Position position) : code_(std::move(position.code)), at_(position.at) {}
+
+UserPlace::~UserPlace() {
+    if (Py_IsInitialized() == 0) {
+        (void)code_.release();
+        return;
+    }
+    const nb::gil_scoped_acquire gil;
+    code_.reset();
 }
 
 std::string UserPlace::str() const {
+    const nb::gil_scoped_acquire gil;
     if (!code_.is_valid()) return {};
-    return nb::cast<std::string>(code_.attr("co_filename")) + ":" + std::to_string(line_);
+    return nb::cast<std::string>(code_.attr("co_filename")) + ":" + std::to_string(line_of(code_, at_));
+}
+
+std::shared_ptr<const runtime::ProgramPlace> UserPlace::shared() {
+    // They keep code alive, of which a program may make ever more: so forgotten from time to time.
+    constexpr size_t kMost = 1024;
+    static auto& known = *new std::map<std::pair<PyObject*, int>, std::shared_ptr<const UserPlace>>();
+    Position position = innermost();
+    const std::pair key(position.code.ptr(), position.at);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+    if (known.size() >= kMost) known.clear();
+    return known[key] = std::shared_ptr<const UserPlace>(new UserPlace(std::move(position)));
 }
 
 }  // namespace weft::bind

@@ -38,22 +38,26 @@ std::array<int64_t, Array::kMaxDims> contiguous_strides(int64_t element_size, st
     return strides;
 }
 
-Array::Array(ir::Type element, std::span<const int64_t> shape, Device& device, bool zeroed) : element_(element) {
+Array::Array(ir::Type element, std::span<const int64_t> shape, Device& device, bool zeroed)
+    : element_(element), element_size_(ir::size_of(element)) {
     WEFT_CHECK(shape.size() <= kMaxDims, "too many dimensions");
-    const int64_t element_size = ir::size_of(element);
-    const int64_t bytes = checked_bytes(element_size, shape);
+    const int64_t bytes = checked_bytes(element_size_, shape);
     ndim_ = static_cast<int>(shape.size());
     std::copy(shape.begin(), shape.end(), shape_.begin());
-    strides_ = contiguous_strides(element_size, shape);
+    strides_ = contiguous_strides(element_size_, shape);
     storage_ = Storage::allocate(device, bytes, zeroed);
     data_ = storage_->data();
 }
 
 Array::Array(ir::Type element, std::span<const int64_t> shape, std::span<const int64_t> strides, std::byte* data,
              std::shared_ptr<Storage> storage)
-    : element_(element), ndim_(static_cast<int>(shape.size())), data_(data), storage_(std::move(storage)) {
+    : element_(element),
+      element_size_(ir::size_of(element)),
+      ndim_(static_cast<int>(shape.size())),
+      data_(data),
+      storage_(std::move(storage)) {
     WEFT_CHECK(shape.size() <= kMaxDims && strides.size() == shape.size(), "shape and strides do not fit");
-    (void)checked_bytes(ir::size_of(element), shape);
+    (void)checked_bytes(element_size_, shape);
     std::copy(shape.begin(), shape.end(), shape_.begin());
     std::copy(strides.begin(), strides.end(), strides_.begin());
 }
@@ -65,7 +69,7 @@ int64_t Array::size() const {
 }
 
 bool Array::is_contiguous() const {
-    int64_t stride = ir::size_of(element_);
+    int64_t stride = element_size_;
     for (int i = ndim_; i-- > 0;) {
         if (shape_[i] == 0) return true;
         if (shape_[i] != 1 && strides_[i] != stride) return false;
@@ -82,7 +86,7 @@ std::pair<const std::byte*, const std::byte*> Array::extent() const {
         const int64_t reach = (shape_[i] - 1) * strides_[i];
         (reach < 0 ? begin : end) += reach;
     }
-    return {begin, end + ir::size_of(element_)};
+    return {begin, end + element_size_};
 }
 
 void Array::before_write() const {

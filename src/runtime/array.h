@@ -24,6 +24,7 @@ class Array {
           std::shared_ptr<Storage> storage);
 
     ir::Type element() const { return element_; }
+    int64_t element_size() const { return element_size_; }  // bytes
     int ndim() const { return ndim_; }
     std::span<const int64_t> shape() const { return {shape_.data(), static_cast<size_t>(ndim_)}; }
     std::span<const int64_t> strides() const { return {strides_.data(), static_cast<size_t>(ndim_)}; }
@@ -46,6 +47,7 @@ class Array {
 
   private:
     ir::Type element_;
+    int64_t element_size_ = 0;
     int ndim_ = 0;
     std::array<int64_t, kMaxDims> shape_{};
     std::array<int64_t, kMaxDims> strides_{};

@@ -197,23 +197,21 @@ void copy(const Array& to, const Array& from) {
 }
 
 uint64_t content_hash(const Array& array) {
+    if (!on_host(array)) {
+        const Array aside = dense_on(*devices().front(), array);
+        copy(aside, array);
+        return content_hash(aside);
+    }
+    // The bytes are taken as they lie in a contiguous copy: in blocks of the same size whatever the strides.
+    const int64_t size = array.element_size();
+    const int64_t bytes = array.size() * size;
     Hasher hasher;
-    if (array.size() > 0) {
-        // The bytes are taken as they lie in a contiguous copy: in blocks of the same size whatever the strides.
-        const int64_t size = ir::size_of(array.element());
-        if (!on_host(array)) {
-            const Array aside = dense_on(*devices().front(), array);
-            copy(aside, array);
-            return content_hash(aside);
-        }
-        if (array.is_contiguous()) {
-            hasher.add(array.data(), static_cast<size_t>(array.size() * size));
-        } else {
-            const Array aside(array.element(), array.shape(), array.device(), false);
-            copy_dimensions(aside.data(), array.data(), collapse(array.shape(), aside.strides(), array.strides()),
-                            size);
-            hasher.add(aside.data(), static_cast<size_t>(array.size() * size));
-        }
+    if (bytes > 0 && array.is_contiguous()) {
+        hasher.add(array.data(), static_cast<size_t>(bytes));
+    } else if (bytes > 0) {
+        const Array aside(array.element(), array.shape(), array.device(), false);
+        copy_dimensions(aside.data(), array.data(), collapse(array.shape(), aside.strides(), array.strides()), size);
+        hasher.add(aside.data(), static_cast<size_t>(bytes));
     }
     return hasher.finish();
 }

@@ -72,7 +72,7 @@ void LaunchRecord::before_launch() {
 
 Code& LaunchRecord::forward() { return log_ ? instance_.logged() : instance_.forward(); }
 
-void LaunchRecord::watch(const std::function<std::function<std::string()>()>& place) {
+void LaunchRecord::watch(std::shared_ptr<const ProgramPlace> (*place)()) {
     const auto& parameters = instance_.forward().parameters();
     for (size_t i = 0; i < arrays_.size(); ++i) {
         const Given& given = arrays_[i];
@@ -80,7 +80,7 @@ void LaunchRecord::watch(const std::function<std::function<std::string()>()>& pl
         const auto [begin, end] = given.array.extent();
         given.array.storage()->watch(begin, end, weak_from_this(), static_cast<int>(i));
         if (!given.array.storage()->exported()) continue;
-        if (!place_) place_ = place();
+        if (place_ == nullptr) place_ = place();
         before_export(static_cast<int>(i));
     }
 }
@@ -94,7 +94,7 @@ void LaunchRecord::before_write(int tag) noexcept {
         save(i);
     } catch (const UserError& error) {
         // No derivative, which is refused when the tape runs backwards; or written before, unseen.
-        if (hashes_.contains(i)) lost_[i] = error.message();
+        if (arrays_[i].hash) lost_[i] = error.message();
     } catch (const std::exception& error) {
         lost_[i] = std::string("it has been overwritten since and could not be saved: ") + error.what();
     }
@@ -104,8 +104,8 @@ void LaunchRecord::before_export(int tag) noexcept {
     const auto i = static_cast<size_t>(tag);
     const std::lock_guard lock(mutex_);
     try {
-        if (hashes_.contains(i) || !adjoint_reads(arrays_[i].parameter)) return;
-        hashes_.emplace(i, content_hash(arrays_[i].array));
+        if (arrays_[i].hash || !adjoint_reads(arrays_[i].parameter)) return;
+        arrays_[i].hash = content_hash(arrays_[i].array);
     } catch (const UserError&) {
         // No derivative: refused when the tape runs backwards.
     } catch (const std::exception& error) {
@@ -114,9 +114,9 @@ void LaunchRecord::before_export(int tag) noexcept {
 }
 
 void LaunchRecord::check_unseen(size_t given) {
-    const auto hash = hashes_.find(given);
-    if (hash == hashes_.end() || content_hash(arrays_[given].array) == hash->second) return;
-    const std::string place = arrays_[given].array.storage()->export_place();
+    const Given& g = arrays_[given];
+    if (!g.hash || content_hash(g.array) == *g.hash) return;
+    const std::string place = g.array.storage()->export_place();
     throw UserError(ErrorKind::Gradient, "it has been overwritten since, through memory that was given away" +
                                              (place.empty() ? std::string(" or borrowed") : " at " + place) +
                                              ", which no tape can see");
@@ -128,8 +128,8 @@ void LaunchRecord::refuse(size_t given, const std::string& why) const {
     const ir::Module& module = instance_.module();
     UserError error(ErrorKind::Gradient,
                     "the derivative of kernel '" + instance_.name() + "'" +
-                        (place_ ? ", launched at " + place_() + "," : std::string()) + " needs the values that '" +
-                        name + "' had when it was launched, but " + why,
+                        (place_ != nullptr ? ", launched at " + place_->str() + "," : std::string()) +
+                        " needs the values that '" + name + "' had when it was launched, but " + why,
                     ad::first_read(module, *module.find(instance_.name()), static_cast<int>(g.parameter)));
     throw error;
 }

@@ -4,7 +4,6 @@
 // unseen, a hash of the content is kept and compared.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,6 +18,13 @@
 
 namespace weft::runtime {
 
+// Where in the program something happens, for messages.
+class ProgramPlace {
+  public:
+    virtual ~ProgramPlace() = default;
+    virtual std::string str() const = 0;
+};
+
 class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<LaunchRecord> {
   public:
     // An array that the launch was given: as parameter `parameter` itself, or inside the struct that is. Its descriptor
@@ -28,6 +34,8 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
         Array array;
         int64_t offset;
         bool is_member = false;
+        // Of the content, where it may be written unseen.
+        std::optional<uint64_t> hash = {};
     };
 
     // `captured`: the launch is recorded in a graph, which may run it many times, so that nothing can be saved.
@@ -47,9 +55,9 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     int32_t block_dim() const { return shape_.block_dim; }
     // To be called before the kernel runs: copies what the kernel overwrites though its derivative needs it.
     void before_launch();
-    // To be called after it: from now on nothing that the derivative needs is lost. `place` makes what tells
-    // where in the program the launch is; asked only when something may be written unseen.
-    void watch(const std::function<std::function<std::string()>()>& place);
+    // To be called after it: from now on nothing that the derivative needs is lost. `place` tells where in the program
+    // the launch is; asked only when something may be written unseen.
+    void watch(std::shared_ptr<const ProgramPlace> (*place)());
     void before_write(int tag) noexcept override;
     void before_export(int tag) noexcept override;
 
@@ -75,14 +83,13 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     std::vector<std::byte> block_;
     codegen::LaunchShape shape_;
     bool captured_;
-    std::function<std::string()> place_;
+    std::shared_ptr<const ProgramPlace> place_;
     std::optional<Array> log_;
     LaunchOptions blocks_;
     std::mutex mutex_;
     // By index of `arrays_`:
     std::map<size_t, Array> saved_;
     std::map<size_t, Array> before_;      // what atomics min and max may replace
-    std::map<size_t, uint64_t> hashes_;   // of what may be written unseen
     std::map<size_t, std::string> lost_;  // why its values could not be saved
 };
 
