@@ -51,14 +51,12 @@ def close(got, want, tolerance):
     return bool(np.all(np.abs(got - want) <= tolerance * (1.0 + np.abs(want))))
 
 
-def check(seed, folder):
-    """('right' | 'refused' | 'uncheckable' | 'wrong forward' | 'wrong gradient', detail) of one program."""
-    text = rk.program(seed)
-    plain = rk.Plain(text)
+def derive(seed, text, folder):
+    """(values of a, y, h after a program, d(sum(w * (y + a + h))) / d(x, a, h)), by the program as a kernel.
+
+    In the place of gradients that are refused, the error.
+    """
     x, a, y, n, h = rk.inputs(seed)
-    want = plain.run(x, a, y, n, h)
-    if not all(np.all(np.isfinite(v)) for v in want):
-        return "uncheckable", "not finite"
     kernel, holder = load(text, folder, f"random_{seed}")
     arrays = [wp.array(v, dtype=wp.float64, requires_grad=True) for v in (x, a, y, h)]
     holder.h = arrays[3]
@@ -70,17 +68,30 @@ def check(seed, folder):
         wp.launch(kernel, dim=rk.ITEMS, inputs=[*arrays[:3], turns, holder])
         wp.launch(weighted_sum, dim=rk.ITEMS, inputs=[*arrays[1:], weights, loss])
     found = [np.array(v.numpy()) for v in arrays[1:]]
-    if not all(close(f, w, 1e-9) for f, w in zip(found, want, strict=True)):
-        return "wrong forward", f"{found}\nwanted {want}\n{text}"
     # Half of the time everything is overwritten before the backward pass.
     for v in arrays if seed % 2 else ():
         v.fill_(7.0)
     try:
         tape.backward(loss)
     except wp.WarpGradientError as error:
-        return "refused", str(error).split("\n")[0]
-    got = [arrays[k].grad.numpy() for k in (0, 1, 3)]
-    fine, coarse = plain.gradient(x, a, y, n, h, 1e-6), plain.gradient(x, a, y, n, h, 1e-5)
+        return found, error
+    return found, [arrays[k].grad.numpy() for k in (0, 1, 3)]
+
+
+def check(seed, folder):
+    """('right' | 'refused' | 'uncheckable' | 'wrong forward' | 'wrong gradient', detail) of one program."""
+    text = rk.program(seed)
+    plain = rk.Plain(text)
+    numbers = rk.inputs(seed)
+    want = plain.run(*numbers)
+    if not all(np.all(np.isfinite(v)) for v in want):
+        return "uncheckable", "not finite"
+    found, got = derive(seed, text, folder)
+    if not all(close(f, w, 1e-9) for f, w in zip(found, want, strict=True)):
+        return "wrong forward", f"{found}\nwanted {want}\n{text}"
+    if isinstance(got, wp.WarpGradientError):
+        return "refused", str(got).split("\n")[0]
+    fine, coarse = plain.gradient(*numbers, 1e-6), plain.gradient(*numbers, 1e-5)
     if not all(close(f, c, 1e-4) for f, c in zip(fine, coarse, strict=True)):
         return "uncheckable", "the differences disagree"
     if all(close(g, w, 2e-5) for g, w in zip(got, fine, strict=True)):
