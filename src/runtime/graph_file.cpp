@@ -255,6 +255,7 @@ void write_code(Writer& writer, const Code& code) {
     check_code(code);
     writer.item(code.name());
     writer.item(code.backend());
+    writer.item(code.asks_deterministic());
     codegen::Options options = code.options();
     describe(writer, options);
     writer.item(ir::print(code.module()));
@@ -438,7 +439,7 @@ std::shared_ptr<Code> read_code(Reader& reader) {
     std::string name;
     std::string text;
     KernelOptions options;
-    reader.items(name, options.backend);
+    reader.items(name, options.backend, options.deterministic);
     describe(reader, options.codegen);
     reader.item(text);
     auto code = std::make_shared<Code>(ir::parse(text), name, options);

@@ -91,6 +91,7 @@ class Code {
     bool depends_on_order(bool owned) const { return ordered_ || (!owned && ordered_own_); }
     // Whether the kernel's options, or the settings, want the same bits from every launch.
     bool deterministic() const;
+    bool asks_deterministic() const { return deterministic_; }  // the options alone
 
     // Nanoseconds an item, measured by launches (without locks, where there are shared atomics); 0 while unknown.
     std::atomic<float> item_cost{0};

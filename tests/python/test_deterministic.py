@@ -1,4 +1,4 @@
-"""`warp.config.deterministic`: the same bits whatever the number of threads; and sums by private copies, with it or not."""
+"""`warp.config.deterministic`: the same bits for every number of threads; and sums by private copies without it."""
 
 import numpy as np
 import pytest
@@ -42,9 +42,7 @@ def deposit(grid: wp.array2d(dtype=wp.vec3), where: wp.vec2i, v: wp.vec3):
 
 
 @wp.kernel
-def scatter_by_function(
-    index: wp.array(dtype=wp.vec2i), v: wp.array(dtype=wp.vec3), grid: wp.array2d(dtype=wp.vec3)
-):
+def scatter_by_function(index: wp.array(dtype=wp.vec2i), v: wp.array(dtype=wp.vec3), grid: wp.array2d(dtype=wp.vec3)):
     i, j = wp.tid()
     k = i * 100 + j
     deposit(grid, index[k], v[k])
