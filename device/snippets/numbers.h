@@ -170,6 +170,7 @@ using common = decltype(true ? A() : B());
     inline float name##f(float x) { return __builtin_##name##f(x); } \
     WEFT_OF_INTEGERS_1(name)
 
+// clang-format off: it would run them together
 WEFT_MATHS_1(sin)
 WEFT_MATHS_1(cos)
 WEFT_MATHS_1(tan)
@@ -177,14 +178,28 @@ WEFT_MATHS_1(asin)
 WEFT_MATHS_1(acos)
 WEFT_MATHS_1(atan)
 WEFT_MATHS_1(sinh)
-WEFT_MATHS_1(cosh) WEFT_MATHS_1(tanh) WEFT_MATHS_1(exp) WEFT_MATHS_1(exp2) WEFT_MATHS_1(log) WEFT_MATHS_1(log2)
-    WEFT_MATHS_1(log10) WEFT_MATHS_1(cbrt) WEFT_MATHS_1(erf) WEFT_MATHS_1(erfc) WEFT_MATHS_1(round) WEFT_MATHS_2(pow)
-        WEFT_MATHS_2(atan2) WEFT_MATHS_2(fmod) WEFT_EXACT_1(sqrt) WEFT_EXACT_1(floor) WEFT_EXACT_1(ceil)
-            WEFT_EXACT_1(trunc) WEFT_EXACT_1(rint)
+WEFT_MATHS_1(cosh)
+WEFT_MATHS_1(tanh)
+WEFT_MATHS_1(exp)
+WEFT_MATHS_1(exp2)
+WEFT_MATHS_1(log)
+WEFT_MATHS_1(log2)
+WEFT_MATHS_1(log10)
+WEFT_MATHS_1(cbrt)
+WEFT_MATHS_1(erf)
+WEFT_MATHS_1(erfc)
+WEFT_MATHS_1(round)
+WEFT_MATHS_2(pow)
+WEFT_MATHS_2(atan2)
+WEFT_MATHS_2(fmod)
+WEFT_EXACT_1(sqrt)
+WEFT_EXACT_1(floor)
+WEFT_EXACT_1(ceil)
+WEFT_EXACT_1(trunc)
+WEFT_EXACT_1(rint)
+// clang-format on
 
-                inline double fabs(double x) {
-    return __builtin_fabs(x);
-}
+inline double fabs(double x) { return __builtin_fabs(x); }
 inline float fabs(float x) { return __builtin_fabsf(x); }
 inline float fabsf(float x) { return __builtin_fabsf(x); }
 inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }

@@ -340,13 +340,19 @@ inline transform_t<T> transform_inverse(const transform_t<T>& t) {
     using spatial_vector##suffix = vec_t<6, T>; \
     using spatial_matrix##suffix = mat_t<6, 6, T>;
 WEFT_FLOAT_NAMES(, float)
+// clang-format off: it would run them together
 WEFT_FLOAT_NAMES(f, float)
 WEFT_FLOAT_NAMES(d, double)
 WEFT_FLOAT_NAMES(h, float16)
 WEFT_NAMES(i, int32)
 WEFT_NAMES(ui, uint32)
 WEFT_NAMES(l, int64)
-WEFT_NAMES(ul, uint64) WEFT_NAMES(s, int16) WEFT_NAMES(us, uint16) WEFT_NAMES(b, int8) WEFT_NAMES(ub, uint8)
+WEFT_NAMES(ul, uint64)
+WEFT_NAMES(s, int16)
+WEFT_NAMES(us, uint16)
+WEFT_NAMES(b, int8)
+WEFT_NAMES(ub, uint8)
+// clang-format on
 
 }  // namespace wp
 
