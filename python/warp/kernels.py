@@ -14,9 +14,13 @@ import weakref
 
 from warp import _core, config, dtypes, modules
 from warp.annotations import ArrayAnnotation, check_annotations
+from warp.errors import WarpCodegenTypeError, WarpUnsupportedError
 from warp.fingerprint import captured, fingerprint
 from warp.functions import OverloadSet, _type_key
 from warp.source import locate, read_lines, uses_static
+
+# The way into a kernel that another program launches on a GPU: its only argument, a struct, is a constant there.
+_EXTERNAL_ENTRY = "external_constant_params"
 
 
 def backend_name(setting):
@@ -132,7 +136,25 @@ class Kernel(_core.Kernel):
                 return value
         return getattr(config, name)
 
+    @property
+    def uses_warp_entry_point_abi(self):
+        return "entry_point_abi" not in self.options
+
+    def _refuse_external_entry(self):
+        kinds = [getattr(a.type, "_weft_type_", None) for a in self.adj.args]
+        if [getattr(kind, "kind", None) for kind in kinds] != ["struct"]:
+            raise WarpCodegenTypeError(
+                f'kernel \'{self.key}\' with entry_point_abi="{_EXTERNAL_ENTRY}" must have exactly one Warp struct '
+                f"argument, found {len(kinds)}: {', '.join(a.label for a in self.adj.args) or 'none'}"
+            )
+        raise WarpUnsupportedError(
+            f'kernel \'{self.key}\' with entry_point_abi="{_EXTERNAL_ENTRY}" cannot be launched with wp.launch(): '
+            "programs on a GPU enter it, for which Weft makes no code yet"
+        )
+
     def _definition(self):
+        if not self.uses_warp_entry_point_abi:
+            self._refuse_external_entry()
         level = self._option("optimization_level")
         self._configure(
             enable_backward=bool(self._option("enable_backward")),
@@ -282,7 +304,9 @@ def kernel(
         "cluster_dim": cluster_dim,
         "grid_stride": grid_stride,
     }
-    _check_kernel_options(options, entry_point_abi)
+    if entry_point_abi not in (None, "warp"):
+        options["entry_point_abi"] = entry_point_abi
+    _check_kernel_options(options)
     if module_options is not None:
         if module != "unique":
             raise ValueError('module_options= needs module="unique": other modules are set by set_module_options()')
@@ -297,13 +321,12 @@ def kernel(
     return decorate if f is None else decorate(f)
 
 
-def _check_kernel_options(options, entry_point_abi):
-    if entry_point_abi not in (None, "warp", "external_constant_params"):
-        raise ValueError(f"entry_point_abi must be 'warp' or 'external_constant_params', found {entry_point_abi!r}")
-    if entry_point_abi == "external_constant_params":
-        if options["enable_backward"] is not False:
-            raise ValueError('entry_point_abi="external_constant_params" requires enable_backward=False')
-        raise NotImplementedError('entry_point_abi="external_constant_params" is of CUDA: it is not available yet')
+def _check_kernel_options(options):
+    abi = options.get("entry_point_abi", "warp")
+    if abi not in ("warp", _EXTERNAL_ENTRY):
+        raise ValueError(f"entry_point_abi must be 'warp' or '{_EXTERNAL_ENTRY}', found {abi!r}")
+    if abi == _EXTERNAL_ENTRY and options["enable_backward"] is not False:
+        raise ValueError(f'entry_point_abi="{_EXTERNAL_ENTRY}" requires enable_backward=False')
     bounds = options["launch_bounds"]
     if bounds is not None:
         numbers = bounds if isinstance(bounds, tuple) else (bounds,)

@@ -188,7 +188,8 @@ class Reader {
             if (one.is_none()) continue;
             const Span at = span(one);
             throw UserError(ErrorKind::Syntax,
-                            "`*" + text(one.attr("arg")) + "`: functions of kernels have a fixed number of parameters",
+                            (std::string_view(star) == "kwarg" ? "`**" : "`*") + text(one.attr("arg")) +
+                                "`: functions of kernels have a fixed number of parameters",
                             {file_, at.line, at.column, at.end_line, at.end_column});
         }
         for (const auto& one : all) {

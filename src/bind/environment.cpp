@@ -286,11 +286,29 @@ class PythonEnvironment : public frontend::Environment {
         return text(error.type().attr("__name__")) + ": " + text(error.value());
     }
 
+    // The path to the first array that a struct holds, "Foo.bar.data"; empty where there is none.
+    static std::string array_member(nb::handle value, const std::string& path) {
+        if (attribute_or_null(value, "_weft_array_family_").is_valid()) return path;
+        const nb::object members = attribute_or_null(value, "_members");
+        if (!members.is_valid() || !nb::isinstance<nb::dict>(members)) return {};
+        for (const auto& [name, member] : nb::borrow<nb::dict>(members)) {
+            std::string found = array_member(member, path + "." + text(name));
+            if (!found.empty()) return found;
+        }
+        return {};
+    }
+
     static Binding read_static(const nb::object& result) {
         Binding binding = read_binding(result);
         const std::string unsupported = "Static expression returns an unsupported value: ";
         if (const auto* unusable = std::get_if<Unusable>(&binding)) {
             const bool array = attribute_or_null(result, "_weft_array_family_").is_valid();
+            const std::string place = array ? "" : array_member(result, class_name_of(result));
+            if (!place.empty()) {
+                throw UserError(
+                    ErrorKind::Value,
+                    unsupported + "a Warp array cannot be created inside Warp kernels, found one at " + place);
+            }
             throw UserError(
                 ErrorKind::Value,
                 unsupported + (array ? "a Warp array cannot be created inside Warp kernels"

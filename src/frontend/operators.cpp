@@ -64,8 +64,10 @@ Entity FunctionLowering::call_operator(const std::string& builtin, const std::st
     std::vector<std::string> notes;
     if (operands.size() == 2 && operands[0].type().is_scalar() && operands[1].type().is_scalar() &&
         operands[0].type() != operands[1].type()) {
-        notes.push_back("both must be of one type, nothing is converted: write " + user_name(operands[0].type()) +
-                        "(...) or " + user_name(operands[1].type()) + "(...) around one of them");
+        const std::string left = user_name(operands[0].type());
+        const std::string right = user_name(operands[1].type());
+        notes.push_back("Input types must be the same, got ['" + left + "', '" + right +
+                        "']: nothing is converted, write " + left + "(...) or " + right + "(...) around one of them");
     } else {
         std::string list;
         for (const auto* row : builtins::find(builtin)->rows) list += "\n    " + row->signature.str();

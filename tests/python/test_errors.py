@@ -150,6 +150,7 @@ def test_a_mistake_in_a_function_names_both_places():
     assert "x + 1" in caught.value.text
     line = calls_bad.func.__code__.co_firstlineno + 2
     assert any("called from" in note and f"line {line}" in note for note in caught.value.notes)
+    assert any("got ['float32', 'int32']: nothing is converted, write" in note for note in caught.value.notes)
 
 
 def test_lambdas_and_sources_that_cannot_be_read_are_refused():

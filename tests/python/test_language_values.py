@@ -263,3 +263,25 @@ def test_expectations_print_where_they_fail(capfd):
     lines = capfd.readouterr().out.splitlines()
     assert len(lines) == 3 and "expect_near failed" in lines[0] and "test_language_values.py" in lines[0]
     assert lines[1:] == ["2 1", "2 1.5"]
+
+
+@wp.struct
+class HoldsArray:
+    data: wp.array[int]
+
+
+@wp.struct
+class HoldsStruct:
+    inner: HoldsArray
+
+
+def test_statics_with_arrays_are_refused_where_the_array_is():
+    held = HoldsStruct()
+    held.inner.data = wp.zeros(3, dtype=int)
+
+    @wp.kernel(module="unique")
+    def kernel():
+        wp.static(held)
+
+    with pytest.raises(wp.WarpCodegenError, match="cannot be created .* found one at HoldsStruct.inner.data"):
+        wp.launch(kernel, dim=1)

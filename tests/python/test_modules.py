@@ -191,3 +191,28 @@ def test_options_of_kernels_are_part_of_what_they_are():
     x = wp.array([5.0], dtype=float, requires_grad=True)
     wp.launch(make(enable_backward=False), dim=1, inputs=[x])
     assert np.array_equal(x.numpy(), [1])
+
+
+@wp.struct
+class EntryPoint:
+    value: wp.uint32
+
+
+def test_kernels_that_other_programs_enter_are_no_launches():
+    def enter(params: EntryPoint):
+        value = params.value  # noqa: F841
+
+    def enter_by_number(value: wp.uint32):
+        pass
+
+    made = {"entry_point_abi": "external_constant_params", "module": "unique"}
+    kernel = wp.kernel(enter, enable_backward=False, **made)
+    assert not kernel.uses_warp_entry_point_abi and wp.kernel(enter, module="unique").uses_warp_entry_point_abi
+    with pytest.raises(NotImplementedError, match=r"'.*enter' .*cannot be launched with wp.launch\(\)"):
+        wp.launch(kernel, dim=1, inputs=[EntryPoint()])
+    with pytest.raises(TypeError, match="exactly one Warp struct argument, found 1: value"):
+        wp.launch(wp.kernel(enter_by_number, enable_backward=False, **made), dim=1, inputs=[1])
+    with pytest.raises(ValueError, match="requires enable_backward=False"):
+        wp.kernel(enter, **made)
+    with pytest.raises(ValueError, match="must be 'warp' or 'external_constant_params', found 'x'"):
+        wp.kernel(enter, module="unique", entry_point_abi="x")
