@@ -56,9 +56,10 @@ def call(function, args, derivative=False):
     """
     values = [types.convert_plain(a) for a in args]
     operand_types = tuple(_core.type_of_argument(v) for v in values)
-    # A user's function is itself: another may have its name.
-    identity = (function.key if isinstance(function, Builtin) else function, operand_types, derivative)
-    made = _calls.get(identity)
+    # A user's function keeps its own: another may have its name.
+    calls = _calls if isinstance(function, Builtin) else function.map_kernels
+    identity = (function.key, operand_types, derivative)
+    made = calls.get(identity)
     if made is None:
         refused = no_function(function.key, *args)
         if any(type.kind == "void" for type in operand_types):
@@ -68,7 +69,8 @@ def call(function, args, derivative=False):
             made = _core.make_map_kernel(function, function.key, 0, operands, MapKernel, derivative=derivative)
         except WarpCodegenTypeError as error:
             raise refused from error
-        _calls[identity] = made
+        made[0].applied = function  # lives as long as the kernel
+        calls[identity] = made
     kernel, result_types = made
     results = _core.call_kernel(kernel, values, result_types)
     read = [types.class_of(r._type) for r in results]

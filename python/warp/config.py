@@ -26,6 +26,8 @@ EFFECTS = {}
 
 # name: (default, what it does)
 _NONE = "no effect: "
+# What a program may miss: told when it is set.
+_MISSING = "not available: "
 _MEMPOOLS = os.environ.get("WARP_ENABLE_MEMPOOLS_AT_INIT", "1") not in ("0", "false", "no")
 
 SETTINGS = {
@@ -59,13 +61,13 @@ SETTINGS = {
     "cuda_arch_suffix": (None, _NONE + "of CUDA"),
     "lineinfo": (False, "line tables in compiled code"),
     "line_directives": (True, _NONE + "errors always speak of Python lines"),
-    "compile_time_trace": (False, _NONE + "see `python -m warp bench compile`"),
+    "compile_time_trace": (False, _MISSING + "see `python -m warp bench compile`"),
     "enable_backward": (True, "kernels have adjoints"),
     "default_grid_stride": (True, _NONE + "of CUDA"),
     "enable_mathdx_gemm": (True, _NONE + "of CUDA"),
     "enable_mathdx_solver": (True, _NONE + "of CUDA"),
     "enable_mathdx_fft": (True, _NONE + "of CUDA"),
-    "cpu_compiler_flags": (None, _NONE + "no C++ compiler is called"),
+    "cpu_compiler_flags": (None, _MISSING + "no C++ compiler is called, and code is for this processor"),
     "enable_cpu_blocks": (False, "launches on the CPU have blocks of block_dim threads, else of one"),
     "llvm_cuda": (False, _NONE + "LLVM makes all code"),
     "enable_graph_capture_module_load_by_default": (True, _NONE + "captures load kernels when they need them"),
@@ -84,6 +86,18 @@ SETTINGS = {
     "deterministic_debug": (False, _NONE + "nothing is recorded"),
 }
 
+# Values that ask for what is done anyway.
+_FULFILLED = {"cpu_compiler_flags": ("", "-march=native", "-march=native -O2", "-march=native -O3")}
+
+
+def missing(name, value):
+    """What to tell of a setting, or of a module's option of its name, that asks for what there is not; else None."""
+    default, meaning = SETTINGS.get(name, (None, ""))
+    if not meaning.startswith(_MISSING) or value is None or value == default or value in _FULFILLED.get(name, ()):
+        return None
+    return f"warp.config.{name} = {value!r} has no effect, {meaning}"
+
+
 _ENUMS = {"launch_array_access_mode": LaunchArrayAccessMode, "deterministic": DeterministicMode}
 _LEVELS = {"verbose": 10, "quiet": 30}
 
@@ -99,6 +113,9 @@ class _Config(_types.ModuleType):
         apply = EFFECTS.get(name)
         if apply is not None:
             apply(value)
+        told = missing(name, value)
+        if told is not None and "tell" in EFFECTS:
+            EFFECTS["tell"](told)
 
 
 config = sys.modules[__name__]

@@ -82,6 +82,7 @@ class Function:
         self.overloads = overloads.including(self)
         self._lines = read_lines(function)
         self._made = None
+        self.map_kernels = {}  # of wp.map
         replaced = self.overloads is not overloads
         self.module.register_function(self)
         # Defined anew at the top of a module (a reload, a notebook's cell): kernels look again at what they call.

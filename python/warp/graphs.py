@@ -35,6 +35,7 @@ class Graph:
         # of CUDA: the stream that is recorded, then what was
         self.stream = None
         self.cuda_graph = None
+        self.kernels = []
 
     def __len__(self):
         return len(self.recording)
@@ -100,6 +101,7 @@ def capture_begin(
     if graph.device.is_cuda:
         graph.stream = stream or graph.device.stream
         graph.stream._core._begin_capture(capture_mode is CaptureMode.THREAD_LOCAL)
+        _core.keep_launched(graph.kernels)
     else:
         _core.begin_recording(graph.recording)
     _captures.append(graph)
@@ -111,6 +113,7 @@ def capture_end(device=None, stream=None):
         raise RuntimeError("Graph capture is not active")
     graph = _captures.pop()
     if graph.device.is_cuda:
+        _core.keep_launched(None)
         graph.cuda_graph = graph.stream._core._end_capture()
     else:
         _core.end_recording()

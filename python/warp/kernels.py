@@ -144,11 +144,11 @@ class Kernel(_core.Kernel):
         kinds = [getattr(a.type, "_weft_type_", None) for a in self.adj.args]
         if [getattr(kind, "kind", None) for kind in kinds] != ["struct"]:
             raise WarpCodegenTypeError(
-                f'kernel \'{self.key}\' with entry_point_abi="{_EXTERNAL_ENTRY}" must have exactly one Warp struct '
+                f"kernel '{self.key}' with entry_point_abi=\"{_EXTERNAL_ENTRY}\" must have exactly one Warp struct "
                 f"argument, found {len(kinds)}: {', '.join(a.label for a in self.adj.args) or 'none'}"
             )
         raise WarpUnsupportedError(
-            f'kernel \'{self.key}\' with entry_point_abi="{_EXTERNAL_ENTRY}" cannot be launched with wp.launch(): '
+            f"kernel '{self.key}' with entry_point_abi=\"{_EXTERNAL_ENTRY}\" cannot be launched with wp.launch(): "
             "programs on a GPU enter it, for which Weft makes no code yet"
         )
 
@@ -166,8 +166,8 @@ class Kernel(_core.Kernel):
             fuse_on_gpu=bool(self.module.options["fuse_fp"]),
             optimize=2 if level is None else min(level, 2),
             line_info=bool(self._option("lineinfo")),
-            deterministic=bool(self._option("deterministic")),
             lanes=config.cpu_lanes,
+            deterministic=bool(self._option("deterministic")),
             backend=backend_name(config.cpu_backend),
         )
         return self._function or self._read()
@@ -261,8 +261,8 @@ class TangentKernel(MapKernel):
         self.module = modules.get_module("warp.tangents")
 
 
-# name of a unique module -> its kernel
-_unique = {}
+# name of a unique module -> its kernel, for as long as somebody has it
+_unique = weakref.WeakValueDictionary()
 
 
 def _make_unique(function, key, options, module_options):
@@ -275,7 +275,7 @@ def _make_unique(function, key, options, module_options):
     name = f"{modules.name_of_module(function)}.{key}_{identity[:8]}"
     found = _unique.get(name)
     if found is None:
-        module = modules.get_module(name)
+        module = modules.unique_module(name)
         module.options.update(module_options or {})
         found = _unique[name] = Kernel(function, key, module, options)
     return found

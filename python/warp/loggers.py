@@ -139,6 +139,9 @@ def log_warning(message, category=None, once=False, stacklevel=1):
     _logger.warning(message, category, stacklevel=depth + stacklevel - 1)
 
 
+config.EFFECTS["tell"] = log_warning
+
+
 def _inside(frame):
     """Whether a frame is the package's own code (tests and examples below its name are not)."""
     return frame.f_globals["__name__"] not in ("warp.tests", "warp.examples") and not frame.f_globals[

@@ -1,5 +1,6 @@
 """`wp.map`: a function applied to every element of arrays, and the kernels made for it, which operators use too."""
 
+import collections
 import math
 import typing
 
@@ -14,9 +15,11 @@ from warp.indexed_arrays import indexed_array_base
 from warp.kernels import MapKernel
 from warp.lambdas import function_of
 
+# of builtins; a user's function keeps its own
 _kernels = {}
-# lambdas by their code, so that one written in a loop is compiled once
-_lambdas = {}
+# lambdas by their code, so that one written in a loop is compiled once: the last ones used
+_lambdas = collections.OrderedDict()
+_MOST_LAMBDAS = 128
 
 
 def is_array(value):
@@ -69,12 +72,14 @@ def launch_shape(shape):
 
 def make_kernel(function, key, shape, descriptions, out_kinds=()):
     """The kernel that applies a function to operands, and the types of its results."""
-    identity = (function if isinstance(function, Function) else key, len(shape), tuple(descriptions), out_kinds)
-    made = _kernels.get(identity)
+    kernels = function.map_kernels if isinstance(function, Function) else _kernels
+    identity = (key, len(shape), tuple(descriptions), out_kinds)
+    made = kernels.get(identity)
     if made is None:
-        made = _kernels[identity] = _core.make_map_kernel(
+        made = kernels[identity] = _core.make_map_kernel(
             function, key, len(shape), list(descriptions), MapKernel, out_kinds=list(out_kinds)
         )
+        made[0].applied = function  # lives as long as the kernel
     return made
 
 
@@ -111,6 +116,10 @@ def _resolved(function):
         return function_of(function)
     if found is None:
         found = _lambdas[key] = function_of(function)
+        if len(_lambdas) > _MOST_LAMBDAS:
+            _lambdas.popitem(last=False)
+    else:
+        _lambdas.move_to_end(key)
     return found
 
 

@@ -86,6 +86,13 @@ class ModuleBuildOptions:
         return f"ModuleBuildOptions({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
+def _tell_missing(options):
+    for name, value in options.items():
+        told = config.missing(name, value)
+        if told is not None:
+            loggers.log_warning(told)
+
+
 def check_options(options):
     """Options given with a kernel, checked."""
     if not isinstance(options, dict):
@@ -93,6 +100,7 @@ def check_options(options):
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
         raise ValueError(f"unknown module options: {', '.join(unknown)}. Valid options: {', '.join(sorted(OPTIONS))}")
+    _tell_missing(options)
     records = options.get("deterministic_max_records", 0)
     if isinstance(records, bool) or not isinstance(records, int):
         raise TypeError(f"deterministic_max_records must be an int, found {records!r}")
@@ -128,10 +136,11 @@ class ModuleExec:
 class Module:
     """The kernels and options of one Python module."""
 
-    def __init__(self, name, loader=None):
+    def __init__(self, name, loader=None, unique=False):
         self.name = name
         self.loader = loader
-        self.kernels = {}  # the latest of each key
+        # The latest of each key; that of a unique module is kept by who uses it.
+        self.kernels = weakref.WeakValueDictionary() if unique else {}
         self.functions = {}
         self.structs = {}
         self._live = weakref.WeakSet()
@@ -302,12 +311,24 @@ class Module:
 
 
 _modules = {}
+# those of one kernel, which live as long as it does
+_unique = weakref.WeakValueDictionary()
+
+
+def known_modules():
+    return [*_modules.values(), *_unique.values()]
+
+
+def unique_module(name):
+    """A new module of one kernel."""
+    module = _unique[name] = Module(name, unique=True)
+    return module
 
 
 def get_module(name):
     """The module of this name, made where there is none; what has no name is the main program's."""
     name = name or "__main__"
-    module = _modules.get(name)
+    module = _modules.get(name) or _unique.get(name)
     if module is None:
         module = _modules[name] = Module(name)
     return module
@@ -328,7 +349,7 @@ kernel_key = full_name
 
 def redefined():
     """A function has been defined anew under its old name: kernels may call the old one."""
-    for module in _modules.values():
+    for module in known_modules():
         module.mark_modified()
 
 
@@ -373,7 +394,7 @@ def load_module(module=None, device=None, block_dim=None, recursive=False):
     if module is None:
         module = _caller()
     name = module if isinstance(module, str) else getattr(module, "name", None) or module.__name__
-    wanted = [m for n, m in _modules.items() if n == name or (recursive and n.startswith(f"{name}."))]
+    wanted = [m for m in known_modules() if m.name == name or (recursive and m.name.startswith(f"{name}."))]
     wanted = [m for m in wanted if _has_content(m)]
     if not wanted and not recursive and not name.startswith("warp."):
         raise RuntimeError(f"Module '{name}' does not contain any Warp kernels, functions, or structs")
@@ -383,7 +404,7 @@ def load_module(module=None, device=None, block_dim=None, recursive=False):
 
 def force_load(device=None, modules=None, block_dim=None, max_workers=None):
     """Compiles the kernels of all modules (or of those given), all in parallel."""
-    chosen = [resolve(m) for m in (list(_modules.values()) if modules is None else modules)]
+    chosen = [resolve(m) for m in (known_modules() if modules is None else modules)]
     failed = None
     for module in chosen:
         module._request(module._block_dims(block_dim))
@@ -399,6 +420,7 @@ def force_load(device=None, modules=None, block_dim=None, max_workers=None):
 def set_module_options(options, module=None):
     """Sets options of a module (default: the caller's): for kernels compiled from now on."""
     made = resolve(_caller() if module is None else module)
+    _tell_missing(options)
     made.options.update(options)
     made.mark_modified()
 
@@ -410,7 +432,7 @@ def get_module_options(module=None):
 
 def start():
     """Before a program's first launch settings may have changed: hashes are taken anew."""
-    for module in _modules.values():
+    for module in known_modules():
         module.hashers.clear()
         module.resolved_options.clear()
 

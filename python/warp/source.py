@@ -33,7 +33,8 @@ class _File:
             self.functions[first, node.name] = node
 
 
-_files = {}
+# by path, for as long as there is a function of it
+_files = weakref.WeakValueDictionary()
 
 
 class _OfCode:
@@ -54,6 +55,7 @@ class _OfCode:
 # of functions: the file may have changed later
 _texts = _OfCode()
 _lines = _OfCode()
+_parsed = _OfCode()
 
 
 def read_lines(function):
@@ -96,6 +98,7 @@ def locate(function, lines):
     # A file that changed, or a module that was loaded anew, has other lines.
     if file is None or (file.lines is not lines and file.lines != lines):
         file = _files[code.co_filename] = _File(code.co_filename, lines)
+    _parsed[code] = file
     node = file.functions.get((code.co_firstlineno, code.co_name))
     if node is None:
         raise WarpSyntaxError(

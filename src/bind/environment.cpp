@@ -168,7 +168,10 @@ Binding read_annotation(nb::handle object) {
 
 class PythonEnvironment : public frontend::Environment {
   public:
-    explicit PythonEnvironment(nb::object function) : function_(hold(function)) {}
+    // The function is kept by who has the package's object for it, which Python's garbage collector sees: a reference
+    // from here would keep it, and all that its module holds, for ever.
+    explicit PythonEnvironment(const nb::object& function)
+        : function_(hold(nb::steal(PyWeakref_NewRef(function.ptr(), nullptr)))) {}
 
     Binding name(const std::string& name) override {
         const nb::gil_scoped_acquire gil;
@@ -280,7 +283,11 @@ class PythonEnvironment : public frontend::Environment {
     }
 
   private:
-    nb::handle function() const { return static_cast<PyObject*>(function_.get()); }
+    nb::object function() const {
+        nb::object found = nb::steal(PyObject_CallNoArgs(static_cast<PyObject*>(function_.get())));
+        WEFT_CHECK(found.is_valid() && !found.is_none(), "a function that is being compiled is gone");
+        return found;
+    }
 
     static std::string describe(const nb::python_error& error) {
         return text(error.type().attr("__name__")) + ": " + text(error.value());
@@ -362,12 +369,21 @@ class PythonEnvironment : public frontend::Environment {
         return nb::steal(result);
     }
 
-    std::shared_ptr<void> function_;
+    std::shared_ptr<void> function_;  // a weak reference of Python's
     // Values of wp.static(...) by line and column, taken at definition.
     std::map<std::pair<int, int>, std::shared_ptr<void>> statics_;
 };
 
 }  // namespace
+
+// The functions, and for as long as they are used the object that keeps them.
+static std::shared_ptr<const frontend::OverloadSet> kept(std::shared_ptr<const frontend::OverloadSet> set,
+                                                         nb::handle keeper) {
+    const frontend::OverloadSet* functions = set.get();
+    auto both = std::make_shared<std::pair<std::shared_ptr<const frontend::OverloadSet>, std::shared_ptr<void>>>(
+        std::move(set), hold(keeper));
+    return {std::move(both), functions};
+}
 
 Binding read_binding(nb::handle object) {
     PyObject* p = object.ptr();
@@ -396,7 +412,7 @@ Binding read_binding(nb::handle object) {
     if (PyObject_HasAttrString(object.type().ptr(), "_weft_function_") != 0) {
         // Reads the function's source: what is wrong with it is said as it is.
         const nb::object function = object.attr("_weft_function_");
-        return std::shared_ptr<const frontend::OverloadSet>(nb::cast<FunctionObject&>(function).overloads);
+        return kept(nb::cast<FunctionObject&>(function).overloads, object);
     }
     if (const nb::object type = attribute_or_null(object, "_weft_type_");
         type.is_valid() && nb::isinstance<ir::Type>(type)) {
@@ -420,8 +436,8 @@ Binding read_binding(nb::handle object) {
     return frontend::Object{hold(object), with_article(class_name_of(object))};
 }
 
-std::shared_ptr<frontend::Environment> make_environment(nb::object function) {
-    return std::make_shared<PythonEnvironment>(std::move(function));
+std::shared_ptr<frontend::Environment> make_environment(const nb::object& function) {
+    return std::make_shared<PythonEnvironment>(function);
 }
 
 void evaluate_statics(const frontend::FunctionSource& source) {

@@ -43,7 +43,12 @@ using OperandDescription = std::tuple<ir::Type, int, std::vector<bool>, std::str
 nb::tuple make_map_kernel(nb::handle callee, const std::string& name, int ndim,
                           const std::vector<OperandDescription>& descriptions, nb::handle cls,
                           const std::string& backend, const std::vector<std::string>& out_words, bool derivative) {
-    const frontend::Binding binding = read_binding(callee);
+    frontend::Binding binding = read_binding(callee);
+    // The kernel must not keep the function's object, which keeps the kernel.
+    if (std::holds_alternative<std::shared_ptr<const frontend::OverloadSet>>(binding)) {
+        binding = std::shared_ptr<const frontend::OverloadSet>(
+            nb::cast<FunctionObject&>(callee.attr("_weft_function_")).overloads);
+    }
     std::vector<runtime::MapOperand> operands;
     for (const auto& [type, dimensions, single, word] : descriptions) {
         operands.push_back({type, dimensions, single, builtins::array_kind_of(word)});

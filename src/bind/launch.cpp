@@ -44,6 +44,8 @@ PyObject* g_tape = nullptr;
 bool g_tape_wants_all = false;
 // Forward mode, or null: launches go to it instead (tangents.py).
 PyObject* g_forward = nullptr;
+// A list of the kernels that are launched, or null: what a GPU's driver records must be kept.
+PyObject* g_launched = nullptr;
 // Whether launches have blocks of several threads: warp.config.enable_cpu_blocks.
 bool g_blocks = false;
 // Called before and after each launch (kernel, dim, arguments, device, adjoint, after), or null.
@@ -220,6 +222,7 @@ void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, co
         graph->add_launch(code, block.data(), shape, {block.written(), block.memory(), block.keep(kernel)});
         return;
     }
+    if (g_launched != nullptr && PyList_Append(g_launched, kernel.ptr()) != 0) throw nb::python_error();
     const nb::gil_scoped_release release;
     block.before_write();
     where.device.launch(code, block.data(), shape, where.options);
@@ -642,6 +645,9 @@ void export_launch(nb::module_& m) {
             replace(g_tape, tape);
         },
         nb::arg("tape").none(), "The tape that records launches from now on.");
+    m.def(
+        "keep_launched", [replace](const nb::object& list) { replace(g_launched, list); }, nb::arg("list").none(),
+        "The list that gets the kernels that are launched from now on; None: none does.");
     m.def(
         "set_forward", [replace](const nb::object& forward) { replace(g_forward, forward); }, nb::arg("forward").none(),
         "Forward mode, which gets launches from now on; None: they run.");

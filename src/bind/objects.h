@@ -22,8 +22,9 @@ struct FunctionObject {
 // ast.cpp: the tree of a function from its ast.FunctionDef (line numbers are those of the file).
 std::unique_ptr<frontend::FunctionTree> read_tree(nanobind::handle definition, std::shared_ptr<const SourceFile> file);
 
-// environment.cpp: the world of a Python function object (its closure, globals, annotations, defaults).
-std::shared_ptr<frontend::Environment> make_environment(nanobind::object function);
+// environment.cpp: the world of a Python function object (its closure, globals, annotations, defaults), which must live
+// for as long as it is asked.
+std::shared_ptr<frontend::Environment> make_environment(const nanobind::object& function);
 
 // environment.cpp: evaluates those wp.static(...) of a function that depend on nothing in it, as they are now. What
 // raises is left for lowering, which says where. `source.environment` must be one of make_environment.

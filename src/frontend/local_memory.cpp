@@ -69,7 +69,9 @@ Entity FunctionLowering::special_zeros(const Expr& e, std::vector<Argument> a) {
     const std::string& name = e.child(0).text;
     if (!shape || !a.empty())
         fail(ErrorKind::Argument, e.span, name + "(...) in a kernel takes `shape` and `dtype` only");
-    const Type element = dtype ? type_argument(*dtype) : ir::f32();
+    // Not a default: `np.zeros` comes here too, whose default is another.
+    if (!dtype) fail(ErrorKind::Argument, e.span, name + "(...) in a kernel needs `dtype`, as in dtype=float");
+    const Type element = type_argument(*dtype);
     Value* fill = nullptr;
     if (name == "ones") {
         if (!element.is_scalar() && !element.is_uniform())

@@ -129,6 +129,7 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
     std::condition_variable done;
     std::deque<std::shared_ptr<CompileJob>> queue;
     std::unordered_map<std::string, std::weak_ptr<CompileJob>> known;
+    size_t purge_at = 256;  // those of code that is gone are looked for when there are so many
     std::vector<std::thread> threads;
     size_t wanted_threads = 1;
     int running = 0;
@@ -164,6 +165,12 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
         const auto place = known.find(job.key);
         if (job.error && place != known.end()) known.erase(place);
         done.notify_all();
+    }
+
+    void forget_gone() {
+        if (known.size() < purge_at) return;
+        std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+        purge_at = std::max<size_t>(256, 2 * known.size());
     }
 
     void post(const std::shared_ptr<CompileJob>& job) {
@@ -340,6 +347,7 @@ std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module
 
     const std::lock_guard lock(service_->mutex);
     if (service_->ending) throw InternalError("the compile service has ended");
+    service_->forget_gone();
     auto& known = service_->known[key];
     auto job = known.lock();
     if (!job) {

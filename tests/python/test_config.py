@@ -1,57 +1,21 @@
 """Settings: all of Warp's exist, and those with an effect have it."""
 
+import enum
+import inspect
+import json
 import os
 import subprocess
 import sys
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import warp as wp
 
-NAMES = [
-    "cache_kernels",
-    "compile_time_trace",
-    "cpu_compiler_flags",
-    "cuda_arch_suffix",
-    "cuda_output",
-    "default_grid_stride",
-    "deterministic",
-    "deterministic_debug",
-    "deterministic_max_records",
-    "enable_backward",
-    "enable_cpu_blocks",
-    "enable_graph_capture_module_load_by_default",
-    "enable_mathdx_fft",
-    "enable_mathdx_gemm",
-    "enable_mathdx_solver",
-    "enable_mempools_at_init",
-    "enable_tiles_in_stack_memory",
-    "enable_vector_component_overwrites",
-    "kernel_cache_dir",
-    "launch_array_access_mode",
-    "legacy_cpu_linker",
-    "legacy_scalar_return_types",
-    "line_directives",
-    "lineinfo",
-    "llvm_cuda",
-    "load_module_max_workers",
-    "log_level",
-    "max_unroll",
-    "mode",
-    "optimization_level",
-    "print_launches",
-    "ptx_target_arch",
-    "quiet",
-    "track_memory",
-    "use_precompiled_headers",
-    "verbose",
-    "verbose_warnings",
-    "verify_autograd_array_access",
-    "verify_cuda",
-    "verify_fp",
-    "version",
-]
+# Warp's settings and options with their defaults.
+WARP = json.loads((Path(__file__).parent / "support" / "settings.json").read_text())
 
 
 @pytest.fixture
@@ -63,11 +27,41 @@ def restored():
             setattr(wp.config, name, value)
 
 
-@pytest.mark.parametrize("name", NAMES)
+def same(value, default):
+    return (value.name if isinstance(value, enum.Enum) else value) == default
+
+
+@pytest.mark.parametrize("name", WARP["settings"])
 def test_settings_exist_and_say_what_they_do(name):
     default, meaning = wp.config.SETTINGS[name]
     assert hasattr(wp.config, name) and meaning
-    assert default == getattr(wp.config, name) or name in ("kernel_cache_dir",)
+    assert default == getattr(wp.config, name) or name == "kernel_cache_dir"
+    assert same(default, WARP["settings"][name])
+    # What has no effect says why.
+    assert not meaning.startswith("no effect") or len(meaning) > len("no effect: ") + 5
+
+
+@pytest.mark.parametrize("name", WARP["module_options"])
+def test_options_of_modules_exist(name):
+    default = WARP["module_options"][name]
+    found = wp.Module("options").options[name]
+    inherited = isinstance(default, str) and default.startswith("config.")
+    assert found == getattr(wp.config, name) if inherited else same(found, default)
+    wp.kernel(lambda_free_kernel, module="unique", module_options={name: found})
+    with pytest.raises(ValueError, match="unknown module options: nothing"):
+        wp.kernel(lambda_free_kernel, module="unique", module_options={"nothing": 1})
+
+
+def lambda_free_kernel(x: wp.array[float]):
+    x[0] = 1.0
+
+
+@pytest.mark.parametrize("decorator", ["kernel", "func"])
+def test_options_of_kernels_and_functions_exist(decorator):
+    parameters = inspect.signature(getattr(wp, decorator)).parameters
+    for name, default in WARP[f"{decorator}_options"].items():
+        assert parameters[name].default == default
+        getattr(wp, decorator)(**{name: default})
 
 
 @pytest.mark.parametrize("name", ["launch_array_access_mode", "deterministic"])
@@ -179,3 +173,18 @@ def test_memory_is_tracked_when_asked(restored):
     with wp.ScopedMemoryTracker("scope", print=False) as tracker:
         a = wp.zeros(1000)
     assert a.size == 1000 and tracker is not None
+
+
+@pytest.mark.parametrize("name, value", [("cpu_compiler_flags", "-O1 -ffast-math"), ("compile_time_trace", True)])
+def test_what_is_not_available_is_told_once(name, value, restored):
+    with pytest.warns(UserWarning, match=f"{name} .* not available: "):
+        setattr(wp.config, name, value)
+    with pytest.warns(UserWarning, match=f"{name} .* not available: "):
+        wp.kernel(lambda_free_kernel, module="unique", module_options={name: value})
+
+
+@pytest.mark.parametrize("value", [None, "", "-march=native", "-march=native -O2"])
+def test_flags_that_say_which_processor_are_no_news(value, restored):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wp.config.cpu_compiler_flags = value

@@ -240,3 +240,36 @@ def test_old_forms_keep_their_meaning(vectors):
 
     assert values(kernel, True)[:4] == [2, 3, 1, 2]
     assert values(kernel, False)[0] == 1
+
+
+@wp.func
+def minus(a: float, b: float, c: float):
+    return a - b - c
+
+
+@wp.kernel
+def starred(v: wp.vec3, row: wp.array[float], out: wp.array(dtype=float)):
+    out[0] = minus(*v)
+    out[1] = minus(*(9.0, 1.0, 2.0))
+    out[2] = minus(7.0, *wp.vec2(1.0, 2.0))
+    out[3] = minus(*row[:3])
+    pair = (1.0, 2.0)
+    out[4] = minus(*pair, c=3.0)
+
+
+def test_starred_arguments():
+    found = values(starred, wp.vec3(5.0, 1.0, 1.0), wp.array([8.0, 2.0, 1.0], dtype=float))
+    assert found[:5] == [3, 6, 4, 5, -4]
+
+
+def test_arrays_at_python_scope():
+    for dtype in (np.float32, "float32"):
+        a = wp.array([1.0, 2.0, 3.0], dtype=dtype)
+        assert a.dtype is wp.float32 and a.list() == [1, 2, 3]
+    a[1:3] += 1.0
+    assert a.list() == [1, 3, 4]
+    assert a[wp.array([2, 0], dtype=int)].strides == (4,)
+    v = wp.vec3(1.0, 2.0, 3.0)
+    assert [type(x).__name__ for x in (v[0:2], v + 1.0, wp.mat22(1.0)[1])] == ["vec2f", "vec3f", "vec2f"]
+    assert repr(wp.mat22(1.0, 2.0, 3.0, 4.0)) == "mat22f([[1.0, 2.0],\n [3.0, 4.0]])"
+    assert wp.zeros((1, 1, 1, 1, 1)).ndim == 5

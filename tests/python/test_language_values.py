@@ -283,5 +283,5 @@ def test_statics_with_arrays_are_refused_where_the_array_is():
     def kernel():
         wp.static(held)
 
-    with pytest.raises(wp.WarpCodegenError, match="cannot be created .* found one at HoldsStruct.inner.data"):
+    with pytest.raises(wp.WarpCodegenError, match=r"cannot be created .* found one at HoldsStruct.inner.data"):
         wp.launch(kernel, dim=1)

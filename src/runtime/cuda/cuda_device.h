@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,8 @@ class CudaDevice final : public Device {
     std::string architecture() const override { return architecture_; }
     void* allocate(int64_t bytes, bool zeroed) override;
     void release(void* memory, int64_t bytes) noexcept override;
+    // Code that nobody launches any more; unloaded when the device has run all that was asked for.
+    void retire(ModuleHandle code);
     void synchronize() override;
     int64_t total_memory() const override;
     int64_t free_memory() const override;
@@ -86,6 +89,8 @@ class CudaDevice final : public Device {
     bool has_pool_ = false;
     bool pool_enabled_ = false;
     Failure* failure_ = nullptr;
+    std::mutex retired_mutex_;
+    std::vector<ModuleHandle> retired_;
 };
 
 // All of them; none where there is no driver.

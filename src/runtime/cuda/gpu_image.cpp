@@ -24,14 +24,7 @@ struct Link {
 }  // namespace
 
 GpuImage::~GpuImage() {
-    for (const Module& module : modules_) {
-        try {
-            const CudaDevice::Guard guard(*module.device);
-            driver().cuModuleUnload(module.handle);
-        } catch (const UserError&) {
-            // The driver has gone, with the module.
-        }
-    }
+    for (const Module& module : modules_) module.device->retire(module.handle);
 }
 
 FunctionHandle GpuImage::function(CudaDevice& device, const std::string& symbol) {

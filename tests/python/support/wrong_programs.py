@@ -434,6 +434,7 @@ ROWS = [
     ("unsigned constructor of a string", "q = wp.uint8(«'a'»)", "uint8(...) needs a number, found a string"),
     ("index into a result of nothing", "q = «nothing(1.0)»[0]", "nothing cannot be indexed"),
     ("member of a result", "q = «twice(1.0).x»", "`x` is not an attribute of float32"),
+    ("array without a type", "q = «wp.zeros(3)»", "zeros(...) in a kernel needs `dtype`"),
     ("double star", "q = twice(«**some_dict»)", "kernels cannot contain `**` arguments"),
     ("array in a vec", "q = wp.vec2(«x», 1.0)", "float32(...) needs a number, found array(dtype=float32)"),
     ("vec from a longer vec", "q = «wp.vec2(v)»", "vec2(...) takes nothing, one number, 2 numbers or a vector"),
