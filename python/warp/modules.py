@@ -146,7 +146,7 @@ class Module:
         self._live = weakref.WeakSet()
         self.options = {k: getattr(config, k) if v == "config" else v for k, v in OPTIONS.items()}
         self._execs = {}
-        self.hashers = {}
+        self._hashes = {}
         self.resolved_options = {}
         _all.add(self)
 
@@ -165,7 +165,7 @@ class Module:
         self.structs[struct.key] = struct
 
     def _changed(self):
-        self.hashers.clear()
+        self._hashes.clear()
 
     def live_kernels(self):
         """All kernels that somebody holds, also those whose key has been taken by a later one."""
@@ -218,11 +218,18 @@ class Module:
         functions = sorted(f"{f.key} {fingerprint(f.func)}" for f in self.functions.values())
         return bytes.fromhex(digest(*parts, *dict.fromkeys(kernels), *functions))
 
+    @property
+    def hashers(self):
+        """The hashes that were asked for, and of what launches have compiled, by block size."""
+        for block_dim in self._compiled_block_dims() - self._hashes.keys():
+            self.get_module_hash(block_dim)
+        return self._hashes
+
     def get_module_hash(self, block_dim=None):
         """The hash, kept until something changes."""
         block_dim = self.options["block_dim"] if block_dim is None else block_dim
         made = self._hash(block_dim)
-        self.hashers[block_dim] = made
+        self._hashes[block_dim] = made
         self.resolved_options[block_dim] = self.resolve_options(config, block_dim)
         return made
 
@@ -242,9 +249,12 @@ class Module:
     def execs(self):
         """What is loaded: (context of the device, block size) -> the code; launches load as well."""
         device = get_device("cpu")
-        for block_dim in {n for kernel in self._live for n in kernel._block_dims()}:
+        for block_dim in self._compiled_block_dims():
             self._exec(device, block_dim)
         return self._execs
+
+    def _compiled_block_dims(self):
+        return {n for kernel in self._live for n in kernel._block_dims()}
 
     def _exec(self, device, block_dim):
         found = self._execs.get((device.context, block_dim))
@@ -433,7 +443,7 @@ def get_module_options(module=None):
 def start():
     """Before a program's first launch settings may have changed: hashes are taken anew."""
     for module in known_modules():
-        module.hashers.clear()
+        module._hashes.clear()
         module.resolved_options.clear()
 
 

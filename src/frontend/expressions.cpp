@@ -125,7 +125,10 @@ Entity FunctionLowering::expression(const Expr& e) {
         case ExprKind::Starred:
             fail(ErrorKind::Syntax, e.span, "`*` can stand before an argument of a call only");
         case ExprKind::Unsupported:
-            fail(ErrorKind::Syntax, e.span, "kernels cannot contain " + e.text);
+            fail(ErrorKind::Syntax, e.span, "kernels cannot contain " + e.text,
+                 e.text == "a list" ? std::vector<std::string>{"use a vector, as wp.vec3(...), or an array of this "
+                                                               "item: wp.zeros(shape=..., dtype=...)"}
+                                    : std::vector<std::string>{});
         case ExprKind::Keyword:
         case ExprKind::Missing:
             break;

@@ -87,7 +87,7 @@ void describe(File& file, LaunchStep& s) {
 template <typename File>
 void describe(File& file, codegen::LaunchShape& shape) {
     for (int64_t& dim : shape.dims) file.item(dim);
-    file.item(shape.ndim);
+    file.items(shape.ndim, shape.block_dim);
 }
 
 template <typename File>

@@ -221,3 +221,50 @@ def test_all_pairs(n):
     wd = (weights[:, None] * d).sum(-1)
     by_d = weights[:, None] / q[..., None] ** 1.5 - 3.0 * d * (wd / q**2.5)[..., None]
     np.testing.assert_allclose(x.grad.numpy(), by_d.sum(0) - by_d.sum(1), rtol=1e-9, atol=1e-9)
+
+
+@wp.func
+def doubled(x: float):
+    return 2.0 * x
+
+
+@wp.func
+def applied(f: wp.Function, x: float):
+    return f(x) * x
+
+
+@wp.func_grad(applied)
+def adjoint_applied(f: wp.Function, x: float, adjoint: float):
+    wp.adjoint[x] += 100.0 * adjoint
+
+
+def test_functions_that_take_functions_may_have_a_gradient_of_their_own():
+    @wp.kernel(module="unique")
+    def kernel(x: wp.array[float], out: wp.array[float]):
+        out[0] = applied(doubled, x[0])
+
+    x, out = wp.array([3.0], dtype=float, requires_grad=True), wp.zeros(1, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim=1, inputs=[x], outputs=[out])
+    tape.backward(out)
+    assert out.list() == [18] and x.grad.list() == [100]
+
+
+@wp.func
+def add(a: wp.vec3, b: float):
+    return wp.vec3(a[0] + b, a[1] * b, a[2] + b * b)
+
+
+def test_elements_changed_by_an_operator_of_the_user_have_gradients():
+    @wp.kernel(module="unique")
+    def kernel(v: wp.array[wp.vec3], b: wp.array[float]):
+        v[0] += b[0]
+
+    v = wp.array([wp.vec3(3.0, 4.0, 5.0)], dtype=wp.vec3, requires_grad=True)
+    b = wp.array([2.0], dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim=1, inputs=[v, b])
+    assert v.numpy().tolist() == [[5, 8, 9]]
+    tape.backward(grads={v: wp.array([wp.vec3(1.0, 10.0, 100.0)], dtype=wp.vec3)})
+    assert v.grad.numpy().tolist() == [[1, 10 * 2, 100]]
+    assert b.grad.list() == [1 + 10 * 4 + 100 * 2 * 2]

@@ -227,3 +227,19 @@ def test_files_that_are_no_captures(tmp_path):
             graph.set_param("a", value)
     with pytest.raises(RuntimeError, match="no parameter 'b'; its parameters: a"):
         graph.get_param("b", a)
+
+
+@wp.func_native("return x + (float)blockDim.x * 0.0f + 1.0f;")
+def plus_one(x: float) -> float: ...
+
+
+@wp.kernel
+def native(x: wp.array[float]):
+    i = wp.tid()
+    x[i] = plus_one(x[i])
+
+
+def test_native_snippets_are_saved_compiled(tmp_path):
+    x = wp.array([1.0, 2.0], dtype=float)
+    saved(tmp_path / "g", {"x": x}, lambda: wp.launch(native, dim=2, inputs=[x]))
+    assert replayed(tmp_path / "g", tmp_path, {"x": x}, times=3)["x"].tolist() == [4, 5]

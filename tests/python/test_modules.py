@@ -138,9 +138,9 @@ def test_unload_compiles_again():
 
     x = wp.zeros(1)
     wp.launch(kernel, dim=1, inputs=[x])
-    assert kernel.is_loaded and kernel.module.execs
+    assert kernel.is_loaded and kernel.module.execs and list(kernel.module.hashers) == [1]
     kernel.module.unload()
-    assert not kernel.is_loaded and not kernel.module.execs
+    assert not kernel.is_loaded and not kernel.module.execs and not kernel.module.hashers
     x.zero_()
     wp.launch(kernel, dim=1, inputs=[x])
     assert x.list() == [7]
