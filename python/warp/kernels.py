@@ -117,7 +117,7 @@ class Kernel(_core.Kernel):
         functools.update_wrapper(self, func)
         self.func = func
         self.key = key
-        self.module = module or modules.get_module(modules.name_of_module(func))
+        self._module = module or modules.get_module(modules.name_of_module(func))
         self.options = dict(options or {})
         self.instances = {}
         self.hash = None
@@ -126,11 +126,11 @@ class Kernel(_core.Kernel):
         self._has_static = uses_static(func)
         # What wp.static(...) gives is what it gives now; other sources are read when they are first needed.
         self._function = self._read() if self._has_static else None
-        self.module.register_kernel(self)
+        self._module.register_kernel(self)
 
     def _option(self, name):
         """The kernel's own setting, else its module's, else the global one."""
-        for options in (self.options, self.module.options):
+        for options in (self.options, self._module.options):
             value = options.get(name)
             if value is not None:
                 return value
@@ -162,8 +162,8 @@ class Kernel(_core.Kernel):
             assertions=self._option("mode") == "debug",
             checks=self._option("mode") in ("debug", "safe"),
             verify_fp=bool(config.verify_fp),
-            fast_math=bool(self.module.options["fast_math"]),
-            fuse_on_gpu=bool(self.module.options["fuse_fp"]),
+            fast_math=bool(self._module.options["fast_math"]),
+            fuse_on_gpu=bool(self._module.options["fuse_fp"]),
             optimize=2 if level is None else min(level, 2),
             line_info=bool(self._option("lineinfo")),
             lanes=config.cpu_lanes,
@@ -182,6 +182,13 @@ class Kernel(_core.Kernel):
         return function
 
     # ---- what programs ask ----
+
+    @property
+    def module(self):
+        """The module; who has that of a unique module has the kernel too."""
+        if self._module.unique:
+            self._module.kept = self
+        return self._module
 
     @property
     def is_generic(self):
@@ -220,7 +227,7 @@ class Kernel(_core.Kernel):
 
     def get_mangled_name(self):
         """A name that differs for kernels of equal key: the key and the beginning of the hash."""
-        if self.module.options["strip_hash"]:
+        if self._module.options["strip_hash"]:
             return self.key
         made = self.hash.hex() if self.hash is not None else self._identity()
         return f"{self.key}_{made[:8]}"
@@ -241,7 +248,7 @@ class MapKernel(Kernel):
         _core.Kernel.__init__(self, name, defaults)
         self.key = self.__name__ = name
         self.func = None
-        self.module = modules.get_module("warp.map")
+        self._module = modules.get_module("warp.map")
         self.options = {}
         self.hash = None
 
@@ -258,7 +265,7 @@ class TangentKernel(MapKernel):
 
     def __init__(self, name, defaults):
         super().__init__(name, defaults)
-        self.module = modules.get_module("warp.tangents")
+        self._module = modules.get_module("warp.tangents")
 
 
 # name of a unique module -> its kernel, for as long as somebody has it

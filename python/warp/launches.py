@@ -99,7 +99,7 @@ class Launch:
     @property
     def module_exec(self):
         """The code that is launched."""
-        return self.kernel.module._load(self.device, self.block_dim)
+        return self.kernel._module._load(self.device, self.block_dim)
 
 
 def zero_of(type):

@@ -139,7 +139,8 @@ class Module:
     def __init__(self, name, loader=None, unique=False):
         self.name = name
         self.loader = loader
-        # The latest of each key; that of a unique module is kept by who uses it.
+        self.unique = unique
+        # The latest of each key; that of a unique module is kept by who uses it, or the module.
         self.kernels = weakref.WeakValueDictionary() if unique else {}
         self.functions = {}
         self.structs = {}

@@ -153,6 +153,18 @@ def test_equal_definitions_are_one_kernel_while_somebody_has_it():
     assert first.module.kernels[first.key] is first
 
 
+def test_a_module_that_somebody_has_keeps_its_kernel():
+    module = of_values(8).module
+    gc.collect()
+    assert [k.key for k in module.live_kernels()] == list(module.kernels)
+    kernel = module.live_kernels()[0]
+    run(kernel, 8)
+    seen = weakref.ref(kernel), weakref.ref(module)
+    del kernel, module
+    gc.collect()
+    assert [ref() for ref in seen] == [None, None]
+
+
 def test_a_function_that_a_kernel_calls_may_be_dropped_by_its_maker():
     def make():
         @wp.func
