@@ -320,6 +320,9 @@ def static(expression):
     return expression
 
 
+static._weft_builtin_ = "static"  # whatever name a program gives it
+
+
 def constant(value):
     """Marks a value that kernels use; any number, vector or matrix can be used without it too."""
     if not isinstance(value, (int, float, bool)) and not hasattr(value, "_weft_value_"):

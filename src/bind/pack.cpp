@@ -21,16 +21,9 @@ namespace {
 using runtime::Array;
 using runtime::Parameter;
 
-// As Python calls the type's class: names of float32 end with f.
-std::string class_of(ir::Type type) {
-    std::string name = builtins::user_name(type);
-    if (type.is_uniform() && type.element() == ir::Scalar::F32 && name.find('(') == std::string::npos) name += "f";
-    return name;
-}
-
 std::string described(ir::Type type) {
     return builtins::array_word(builtins::array_kind(type)) + "(ndim=" + std::to_string(builtins::array_ndim(type)) +
-           ", dtype=" + class_of(builtins::array_element(type)) + ")";
+           ", dtype=" + builtins::class_name(builtins::array_element(type)) + ")";
 }
 
 // A number for a vector or the like.
@@ -86,8 +79,8 @@ void ArgumentBlock::refuse(PyObject* argument, const Parameter& parameter, const
         message += described(type) + ": a fixedarray lives in kernels only";
     } else if (type.is(ir::TypeKind::Array) && array != nullptr && array->element()) {
         if (array->element() != type.target()) {
-            message += "an array with dtype=" + class_of(type.target()) +
-                       " but passed array has dtype=" + class_of(array->element());
+            message += "an array with dtype=" + builtins::class_name(type.target()) +
+                       " but passed array has dtype=" + builtins::class_name(array->element());
         } else if (array->ndim() != type.ndim()) {
             message += "an array with " + std::to_string(type.ndim()) + " dimension(s) but the passed array has " +
                        std::to_string(array->ndim()) + " dimension(s)";
@@ -99,13 +92,13 @@ void ArgumentBlock::refuse(PyObject* argument, const Parameter& parameter, const
     } else if (type.is(ir::TypeKind::Struct)) {
         message += type.name() + " but got " + (argument == Py_None ? "None" : class_name(argument));
     } else if (type.is_uniform() && argument != Py_None && is_plain_number(argument) && !PySequence_Check(argument)) {
-        message += class_of(type) + " but got a single value of type " + class_name(argument) +
-                   ". Construct the value explicitly, e.g.: " + class_of(type) + "(...)";
+        message += builtins::class_name(type) + " but got a single value of type " + class_name(argument) +
+                   ". Construct the value explicitly, e.g.: " + builtins::class_name(type) + "(...)";
     } else if (type.is_uniform()) {
-        message +=
-            class_of(type) + ". Failed to convert argument for param " + parameter.name + " to " + class_of(type);
+        message += builtins::class_name(type) + ". Failed to convert argument for param " + parameter.name + " to " +
+                   builtins::class_name(type);
     } else {
-        message += class_of(type) + ": unable to pack a value of type " + class_name(argument);
+        message += builtins::class_name(type) + ": unable to pack a value of type " + class_name(argument);
     }
     if (!why.empty()) message += " (" + why + ")";
     throw UserError(ErrorKind::Launch, message);

@@ -324,6 +324,12 @@ Type substitute(const TypePattern& pattern, const Matches& matches) {
     WEFT_CHECK(false, "pattern " + pattern.str() + " gives no type");
 }
 
+std::string class_name(Type type) {
+    std::string name = user_name(type);
+    if (type.is_uniform() && type.element() == ir::Scalar::F32 && name.find('(') == std::string::npos) name += "f";
+    return name;
+}
+
 std::string user_name(Type type) {
     const auto suffix = [](Scalar s) { return s == Scalar::F32 ? std::string() : std::string(names_of(s).suffix); };
     switch (type.kind()) {

@@ -67,6 +67,8 @@ ir::Type substitute(const TypePattern& pattern, const Matches& matches);
 
 // The names that users see: "float32", "vec3", "array(dtype=float32, ndim=2)". One place, used by all messages.
 std::string user_name(ir::Type type);
+// The name of the type's class in Python, "vec3f".
+std::string class_name(ir::Type type);
 // The scalar, vec, mat, quat or transform type that the kernel language calls so ("float", "vec3d", "mat22"); no type
 // (Void) for other names.
 ir::Type type_named(std::string_view name);

@@ -36,6 +36,24 @@ Entity FunctionLowering::call(const Expr& e) {
     fail(ErrorKind::Type, e.child(0).span, callee.describe() + " cannot be called");
 }
 
+namespace {
+
+// Whether the builtin takes so many values of the first one's type, and the others are of another.
+bool takes_one_type(const builtins::Builtin& builtin, const std::vector<ir::Type>& given) {
+    if (given.size() < 2 || !std::ranges::all_of(given, [](ir::Type type) { return static_cast<bool>(type); }))
+        return false;
+    const ir::Type type = given[0];
+    if (std::ranges::all_of(given, [&](ir::Type other) { return other == type; })) return false;
+    return std::ranges::any_of(builtin.rows, [&](const builtins::Row* row) {
+        const auto& parameters = row->signature.parameters;
+        builtins::Matches matches;
+        return parameters.size() == given.size() &&
+               std::ranges::all_of(parameters, [&](const auto& p) { return builtins::match(p.type, type, matches); });
+    });
+}
+
+}  // namespace
+
 std::vector<FunctionLowering::Argument> FunctionLowering::arguments(const Expr& e) {
     std::vector<Argument> result;
     for (size_t i = 1; i < e.children.size(); ++i) {
@@ -117,7 +135,16 @@ Entity FunctionLowering::call_builtin(const std::string& name, const Expr& e) {
         found += (found.empty() ? "" : ", ") + (a.name.empty() ? "" : a.name + "=") + a.entity.describe();
     std::string list;
     for (const auto* row : builtin->rows) list += "\n    " + name + row->signature.str();
-    std::vector<std::string> notes = {"its forms:" + list};
+    std::vector<std::string> notes;
+    std::vector<ir::Type> given_types;
+    for (const auto& a : given) given_types.push_back(a.entity.type());
+    if (takes_one_type(*builtin, given_types)) {
+        std::string types;
+        for (const ir::Type type : given_types)
+            types += (types.empty() ? "'" : ", '") + builtins::class_name(type) + "'";
+        notes.push_back("Input types must be exactly the same, got [" + types + "]: nothing is converted");
+    }
+    notes.push_back("its forms:" + list);
     fail(ErrorKind::Type, e.span, "`" + name + "` has no form for (" + found + ")", notes);
 }
 

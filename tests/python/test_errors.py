@@ -169,3 +169,14 @@ def test_a_kernel_cannot_be_called():
 
 def test_an_internal_error_has_its_own_class():
     assert issubclass(wp.WarpInternalError, RuntimeError) and not issubclass(wp.WarpInternalError, wp.WarpError)
+
+
+def test_values_of_two_types_where_one_is_needed():
+    @wp.kernel
+    def mixed(o: wp.array(dtype=float)):
+        o[0] = wp.dot(wp.vec2(1.0, 2.0), wp.vec2d(wp.float64(1.0), wp.float64(2.0)))
+
+    with pytest.raises(wp.WarpCodegenTypeError) as caught:
+        wp.launch(mixed, dim=1, inputs=[wp.zeros(1, dtype=float)])
+    assert any(n.startswith("Input types must be exactly the same, got [") for n in caught.value.notes)
+    assert "its forms:" in caught.value.notes[-1]

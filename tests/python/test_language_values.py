@@ -285,3 +285,16 @@ def test_statics_with_arrays_are_refused_where_the_array_is():
 
     with pytest.raises(wp.WarpCodegenError, match=r"cannot be created .* found one at HoldsStruct.inner.data"):
         wp.launch(kernel, dim=1)
+
+
+fixed = wp.static
+
+
+def test_static_by_another_name():
+    @wp.kernel(module="unique")
+    def kernel(out: wp.array[int]):
+        out[0] = fixed(3 + 4)
+
+    out = wp.zeros(1, dtype=int)
+    wp.launch(kernel, dim=1, inputs=[out])
+    assert out.list() == [7]
