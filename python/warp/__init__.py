@@ -15,14 +15,12 @@ from warp.array_makers import (
     copy,
     empty,
     empty_like,
-    from_dlpack,
     from_numpy,
     from_ptr,
     full,
     full_like,
     ones,
     ones_like,
-    to_dlpack,
     to_numpy,
     zeros,
     zeros_like,
@@ -30,14 +28,12 @@ from warp.array_makers import (
 from warp.arrays import array, array1d, array2d, array3d, array4d
 from warp.checkpoint import checkpoint
 from warp.config import DeterministicMode, LaunchArrayAccessMode
+from warp.cuda_memory import CudaManagedAllocator
 from warp.devices import (
     ContextGuard,
     Device,
     DeviceLike,
     ScopedDevice,
-    ScopedMempool,
-    ScopedMempoolAccess,
-    ScopedPeerAccess,
     can_access,
     device_synchronize,
     get_cpu_kernel_cache_key,
@@ -50,31 +46,19 @@ from warp.devices import (
     get_current_device,
     get_device,
     get_devices,
-    get_mempool_release_threshold,
-    get_mempool_used_mem_current,
-    get_mempool_used_mem_high,
     get_preferred_device,
     is_cpu_available,
     is_cuda_available,
     is_cuda_driver_initialized,
     is_device_available,
-    is_mempool_access_enabled,
-    is_mempool_access_supported,
-    is_mempool_enabled,
-    is_mempool_supported,
-    is_peer_access_enabled,
-    is_peer_access_supported,
     map_cuda_device,
     set_device,
-    set_mempool_access_enabled,
-    set_mempool_enabled,
-    set_mempool_release_threshold,
-    set_peer_access_enabled,
     synchronize,
     synchronize_device,
     unmap_cuda_device,
 )
 from warp.diagnostics import print_diagnostics
+from warp.dlpack import from_dlpack, to_dlpack
 from warp.dtypes import Float, Int, Scalar
 from warp.errors import (
     WarpCodegenAttributeError,
@@ -120,6 +104,8 @@ from warp.indexed_arrays import (
     indexedarray3d,
     indexedarray4d,
 )
+from warp.jax_arrays import device_from_jax, device_to_jax, dtype_from_jax, dtype_to_jax, from_jax, to_jax
+from warp.kernel_properties import get_cuda_kernel_properties, get_suggested_block_size
 from warp.kernels import Kernel, kernel, overload
 from warp.launches import Launch, launch_tiled
 from warp.loggers import (
@@ -136,7 +122,6 @@ from warp.loggers import (
 from warp.mapping import map
 from warp.memory import (
     Allocator,
-    CudaManagedAllocator,
     MemoryKind,
     ScopedAllocator,
     ScopedMemoryTracker,
@@ -144,6 +129,24 @@ from warp.memory import (
     print_memory_report,
     set_cuda_allocator,
     set_device_allocator,
+)
+from warp.memory_pools import (
+    ScopedMempool,
+    ScopedMempoolAccess,
+    ScopedPeerAccess,
+    get_mempool_release_threshold,
+    get_mempool_used_mem_current,
+    get_mempool_used_mem_high,
+    is_mempool_access_enabled,
+    is_mempool_access_supported,
+    is_mempool_enabled,
+    is_mempool_supported,
+    is_peer_access_enabled,
+    is_peer_access_supported,
+    set_mempool_access_enabled,
+    set_mempool_enabled,
+    set_mempool_release_threshold,
+    set_peer_access_enabled,
 )
 from warp.modules import (
     Module,
@@ -155,6 +158,15 @@ from warp.modules import (
     get_module_options,
     load_module,
     set_module_options,
+)
+from warp.paddle_arrays import (
+    device_from_paddle,
+    device_to_paddle,
+    dtype_from_paddle,
+    dtype_to_paddle,
+    from_paddle,
+    stream_from_paddle,
+    to_paddle,
 )
 from warp.scalars import dtype_from_numpy, dtype_to_numpy
 from warp.streams import (
@@ -189,6 +201,16 @@ from warp.timing import (
     timing_begin,
     timing_end,
     timing_print,
+)
+from warp.torch_arrays import (
+    device_from_torch,
+    device_to_torch,
+    dtype_from_torch,
+    dtype_to_torch,
+    from_torch,
+    stream_from_torch,
+    stream_to_torch,
+    to_torch,
 )
 from warp.transforms import grad, hvp, jvp, vjp
 from warp.types import ref, tile
@@ -232,16 +254,6 @@ def init():
 def is_cubql_available():
     """Whether the library cuBQL is part of the build."""
     return False
-
-
-def get_suggested_block_size(kernel, device=None):
-    """The block size at which a CUDA device is best occupied, and the number of blocks that takes."""
-    raise RuntimeError(f"Device {get_device(device)} is not a CUDA device")
-
-
-def get_cuda_kernel_properties(kernel, device=None, block_dim=None):
-    """Registers, shared memory and the like of a kernel on a CUDA device."""
-    raise RuntimeError(f"Device {get_device(device)} is not a CUDA device")
 
 
 def get_cuda_max_cluster_dim(kernel, device=None, block_dim=None, dynamic_smem_bytes=0):

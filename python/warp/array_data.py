@@ -58,6 +58,8 @@ def numpy_of(data, dtype):
     """Data given to the constructor as a NumPy array with numbers of `dtype` (Any: as NumPy infers)."""
     import numpy as np
 
+    if getattr(data, "__cuda_array_interface__", None) is not None and hasattr(data, "cpu"):
+        data = data.cpu()  # a tensor in a GPU's memory
     try:
         if isinstance(data, np.ndarray) or hasattr(data, "__array_interface__"):
             return np.asarray(data)
@@ -103,6 +105,19 @@ def grouped(source, dtype, shape):
     )
 
 
+def write_numbers(view, source, dtype):
+    """Writes numbers to NumPy's view of an array, converted as NumPy converts; bfloat16, of which NumPy sees the bits,
+    by rounding to nearest, ties to even."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        if types.scalar_of(dtype).__name__ == "bfloat16" and source.dtype != view.dtype:
+            bits = source.astype(np.float32).view(np.uint32)
+            rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+            source = np.where(np.isnan(source.astype(np.float32)), (bits >> 16) | 0x40, rounded)
+        np.copyto(view, source, casting="unsafe")
+
+
 class Interface:
     """What NumPy needs to share an array's memory; keeps the array alive."""
 
@@ -138,10 +153,17 @@ def numpy_layout(dtype, size):
     return found
 
 
+def numpy_values(a):
+    """The content as NumPy sees it, for reading: a view of the memory, or a copy of another device's."""
+    return numpy_view(a if a.device.is_cpu else a._on_host())
+
+
 def numpy_view(a, leaves=False):
     """A NumPy array over the memory of an array on the host. `leaves`: it is for others, who may write."""
     import numpy as np
 
+    if not a.device.is_cpu:
+        raise RuntimeError(f"NumPy cannot see the memory of {a.device}: numpy() gives a copy")
     dtype, part, inner, interface = numpy_layout(a.dtype, a._element.size)
     shape = a.shape + part
     if a.size == 0:

@@ -3,7 +3,8 @@
 import ctypes
 
 from warp import types
-from warp.array_data import numpy_dtype_of, numpy_layout, numpy_view
+from warp.array_data import numpy_dtype_of, numpy_layout, numpy_values, numpy_view
+from warp.array_views import HOOKS
 
 
 class array_interchange:
@@ -33,7 +34,9 @@ class array_interchange:
 
     def _on_host(self):
         """A copy in the host's memory, dense."""
-        made = type(self)(shape=self.shape, dtype=self.dtype, device="cpu")
+        if self.device.is_capturing:
+            raise RuntimeError("the content of an array cannot be read while work is captured: it does not exist yet")
+        made = HOOKS["host"](self.shape, self.dtype)
         made._copy_from(self)
         return made
 
@@ -59,19 +62,14 @@ class array_interchange:
         import numpy as np
 
         if copy or (dtype is not None and np.dtype(dtype) != numpy_dtype_of(types.scalar_of(self.dtype))):
-            return np.array(numpy_view(self), dtype=dtype)
+            return np.array(numpy_values(self), dtype=dtype)
         return self.numpy()
 
     def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
-        if types.scalar_of(self.dtype).__name__ == "bfloat16":
-            raise BufferError("bfloat16 arrays are not exported through DLPack")
-        wanted = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-        wanted = {name: value for name, value in wanted.items() if value is not None}
-        # What the consumer may write it must be told: only the newer form of the protocol says so.
-        return self.numpy().__dlpack__(**wanted)
+        return HOOKS["dlpack"](self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self):
-        return (1, 0)
+        return HOOKS["dlpack_device"](self)
 
     def __ctype__(self):
         """The descriptor of the array as a ctypes structure; it keeps the array alive."""
@@ -92,4 +90,12 @@ class array_interchange:
         return ctypes.cast(self.ptr or 0, ctypes.POINTER(types.type_ctype(self.dtype)))
 
     def ipc_handle(self):
+        """64 bytes by which another process opens the memory (`wp.from_ipc_handle`). It must not be of a pool."""
+        if self.device.is_cuda:
+            if self.memory_kind.name == "CUDA_MEMPOOL":
+                raise RuntimeError(
+                    "Currently, IPC is only supported for arrays using the default memory allocator: see "
+                    "wp.set_mempool_enabled()"
+                )
+            return self.device._ipc_handle(self.ptr)
         raise RuntimeError(f"memory of device {self.device} cannot be shared between processes through a handle")

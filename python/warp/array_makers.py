@@ -20,9 +20,9 @@ def new(shape, dtype, device, requires_grad, zeroed, strides=None, pinned=False,
     if getattr(dtype, "_weft_type_", None) is None and dtype is not typing.Any:
         dtype = types.dtype_from_numpy(dtype)
     result = array.__new__(array)
-    result._allocate(dtype, shape_tuple(shape), get_device(device), zeroed, strides)
     if pinned:
         result.pinned = True
+    result._allocate(dtype, shape_tuple(shape), get_device(device), zeroed, strides)
     if requires_grad:
         result.requires_grad = True
     if retain_grad:
@@ -130,7 +130,7 @@ def ones_like(src, device=None, requires_grad=None, pinned=None):
 def clone(src, device=None, requires_grad=None, pinned=None):
     """A contiguous copy."""
     result = empty_like(src, device, requires_grad, pinned)
-    copy(result, src)
+    _copy_values(result, src)
     return result
 
 
@@ -166,7 +166,29 @@ def _check_range(dest, src, dest_offset, src_offset, count):
 
 
 def copy(dest, src, dest_offset=0, src_offset=0, count=0, stream=None):
-    """Copies `count` elements (0: all of `src`) between arrays of one type."""
+    """Copies `count` elements (0: all of `src`) between arrays of one type, and gradients where both have one.
+
+    `stream`: of a CUDA device, to do it in; the device's current one otherwise. A tape that is recording sees the copy
+    of the values; gradients are then left alone, as in repeated steps of a `wp.checkpoint`.
+    """
+    if stream is not None:
+        current = stream.device.stream
+        stream.device.set_stream(stream, False)
+        try:
+            copy(dest, src, dest_offset, src_offset, count)
+        finally:
+            stream.device.set_stream(current, False)
+        return
+    copied = _copy_values(dest, src, dest_offset, src_offset, count)
+    if copied is None or _core.get_tape() is not None or _core.get_forward() is not None or HOOKS["steps_repeat"]:
+        return
+    dest, src = copied
+    if src.grad is not None and dest.grad is not None:
+        dest.grad._copy_from(src.grad)
+
+
+def _copy_values(dest, src, dest_offset=0, src_offset=0, count=0):
+    """The same for values alone; returns the arrays of which all elements were copied, or None."""
     for name, value in (("dest", dest), ("src", src)):
         if not isinstance(value, (array, indexed_array_base)):
             raise RuntimeError(f"Copy source and destination must be arrays: {name} is {type(value).__name__}")
@@ -178,14 +200,14 @@ def copy(dest, src, dest_offset=0, src_offset=0, count=0, stream=None):
     whole = count == 0
     count = _check_range(dest, src, dest_offset, src_offset, count)
     if count == 0:
-        return
+        return None
     if isinstance(dest, indexed_array_base) or isinstance(src, indexed_array_base):
         if not whole or dest_offset or src_offset:
             raise RuntimeError("Offsets and counts are not supported for indexed or Fabric arrays")
         if src.shape != dest.shape:
             raise RuntimeError(f"Incompatible array shapes: destination shape={dest.shape}, source shape={src.shape}")
         indexed_array_base._copy(dest, src)
-        return
+        return None
     if not (whole and dest_offset == src_offset == 0 and src.shape == dest.shape):
         dest, src = _window(dest, dest_offset, count), _window(src, src_offset, count)
         if dest.shape != src.shape:
@@ -204,9 +226,12 @@ def copy(dest, src, dest_offset=0, src_offset=0, count=0, stream=None):
     forward = _core.get_forward()
     if forward is not None:
         forward._copy(dest, src)
+    return dest, src
 
 
-HOOKS["clone"], HOOKS["copy"] = clone, copy
+HOOKS["clone"], HOOKS["copy"] = clone, _copy_values
+HOOKS["steps_repeat"] = False  # a checkpoint runs steps again, whose gradients are there already
+HOOKS["host"] = lambda shape, dtype: new(shape, dtype, "cpu", False, False)
 
 
 def from_numpy(arr, dtype=None, shape=None, device=None, requires_grad=False):
@@ -229,52 +254,6 @@ def from_ptr(ptr, length, dtype=None, shape=None, device=None):
         category=DeprecationWarning,
     )
     return array(ptr=ptr, dtype=dtype or types.float32, shape=length if shape is None else shape, device=device)
-
-
-class _Capsule:
-    """What another library exported, of host memory, as an object that exports it."""
-
-    def __init__(self, capsule):
-        self.capsule = capsule
-
-    def __dlpack__(self, **kwargs):
-        return self.capsule
-
-    def __dlpack_device__(self):
-        return (1, 0)
-
-
-def from_dlpack(source, dtype=None):
-    """An array that shares the memory of another library's."""
-    import numpy as np
-
-    data = np.from_dlpack(source if hasattr(source, "__dlpack__") else _Capsule(source))
-    pointer, _ = data.__array_interface__["data"]  # the exporter allowed sharing; writing is the user's decision
-    dtype = types.dtype_from_numpy(data.dtype) if dtype is None else types.canonical(dtype)
-    part = types.part_shape(dtype)
-    outer = data.shape[: data.ndim - len(part)] if part else data.shape
-    if part and data.shape[data.ndim - len(part) :] != part:
-        raise RuntimeError(
-            f"Could not convert DLPack tensor with shape {data.shape} to a Warp array of {types.type_repr(dtype)}: "
-            "the inner dimensions do not hold elements"
-        )
-    scalar = types.scalar_of(dtype)._weft_type_
-    if data.dtype.itemsize != scalar.size or not inner_contiguous(data, len(part)):
-        raise RuntimeError(f"Incompatible data types: {data.dtype} and {types.type_repr(dtype)}")
-    if data.ndim == 0:
-        data, outer = data.reshape(1), (1,)
-    if len(outer) == 0:
-        outer = (1,)
-    strides = data.strides[: len(outer)]
-    if data.ndim <= len(part):
-        strides = contiguous_strides(outer, types.type_of(dtype).size)
-    result = array.__new__(array)
-    result._share(dtype, outer, strides, pointer, data.nbytes, get_device("cpu"), data)
-    return result
-
-
-def to_dlpack(wp_array):
-    return wp_array.__dlpack__()
 
 
 def to_numpy(wp_array):

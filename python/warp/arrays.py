@@ -18,6 +18,7 @@ from warp.array_data import (
     numpy_of,
     numpy_view,
     shape_tuple,
+    write_numbers,
 )
 from warp.array_interchange import array_interchange
 from warp.array_views import HOOKS, array_views
@@ -89,11 +90,24 @@ class array(array_views, array_interchange, _core.Array):
         if dtype is typing.Any:
             dtype = types.float32
         type = types.type_of(dtype)
-        if strides is None:
+        if strides is None and (device._custom_allocator is not None or self.pinned):
+            self._allocate_by(device.get_allocator(pinned=self.pinned), type, shape, device, zeroed)
+        elif strides is None:
             super().__init__(type, shape, device, zeroed)
         else:
             self._allocate_strided(type, shape, device, zeroed, tuple(operator.index(s) for s in strides))
         self.dtype = dtype
+
+    def _allocate_by(self, allocator, type, shape, device, zeroed):
+        size = type.size * math.prod(shape)
+        if size == 0:
+            super().__init__(type, shape, device, zeroed)
+            return
+        ptr = allocator.allocate(size)
+        owner = _Deleter(allocator.deallocate, ptr, size)
+        super().__init__(type, shape, contiguous_strides(shape, type.size), ptr, size, device, owner)
+        if zeroed:
+            self._zero()
 
     def _allocate_strided(self, type, shape, device, zeroed, strides):
         if len(strides) != len(shape):
@@ -170,10 +184,7 @@ class array(array_views, array_interchange, _core.Array):
             return
         self._allocate(dtype, outer, device, False)
         if source.size:
-            import numpy as np
-
-            with np.errstate(all="ignore"):
-                np.copyto(numpy_view(self), source, casting="unsafe")
+            write_numbers(numpy_view(self), source, dtype)
 
     def _from_host(self, host, device):
         """Makes this a copy of an array in the host's memory, on a device whose memory is its own."""

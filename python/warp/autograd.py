@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from warp import _core, types
-from warp.array_data import numpy_view
+from warp.array_data import numpy_values
 from warp.arrays import array
 from warp.jacobian_plots import plot
 from warp.kernels import Kernel
@@ -153,11 +153,11 @@ def _copy(a):
 
 def _values(a):
     """A copy of the numbers of an array, in one dimension."""
-    return np.array(numpy_view(a)).reshape(-1)
+    return np.array(numpy_values(a)).reshape(-1)
 
 
 def _set(a, numbers):
-    shape = numpy_view(a).shape
+    shape = a.shape + types.part_shape(a.dtype)
     a._copy_from(array(numbers.reshape(shape), dtype=a.dtype, device=a.device))
 
 
@@ -191,9 +191,9 @@ def _by_reverse_mode(case, mask, max_outputs, restore):
             inputs = [i for i, other in pairs if other == o]
             out = results[o]
             rows = _values(out).size
-            scalar = numpy_view(out).dtype
+            scalar = numpy_values(out).dtype
             for i in inputs:
-                a = numpy_view(case.inputs[i])
+                a = numpy_values(case.inputs[i])
                 found[i, o] = np.full((rows, a.size), np.nan, a.dtype)
             for row in range(_limited(rows, max_outputs)):
                 tape.zero()

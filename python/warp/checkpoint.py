@@ -7,7 +7,8 @@ States are kept at some steps only and the others computed again, by the binomia
 import math
 
 from warp import _core
-from warp.array_data import numpy_view
+from warp.array_data import numpy_values
+from warp.array_views import HOOKS
 from warp.arrays import array
 from warp.errors import WarpGradientError
 from warp.tape import Tape
@@ -107,6 +108,7 @@ class _Rollout:
     def backward(self):
         aside = [a._take_watches() for a in self.state]  # all that is written will be as it was
         final = self._copy()
+        repeating, HOOKS["steps_repeat"] = HOOKS["steps_repeat"], True
         try:
             if self.kept.keys() == {0}:
                 self._restore(self.kept[0])
@@ -119,6 +121,7 @@ class _Rollout:
                 if begin:
                     del self.kept[begin]
         finally:
+            HOOKS["steps_repeat"] = repeating
             self._restore(final)
             for watches in aside:
                 watches.put_back()
@@ -156,7 +159,7 @@ class _Rollout:
             for a in record.written():
                 if a.grad is None or a._storage in mine:
                     continue
-                if numpy_view(a.grad).any():
+                if numpy_values(a.grad).any():
                     raise WarpGradientError(
                         f"step {i} of wp.checkpoint() reads what an earlier step has written to {a!r}: it belongs to "
                         "the state"
@@ -169,13 +172,13 @@ class _Rollout:
                 continue
             import numpy as np
 
-            found = numpy_view(a)
+            found = numpy_values(a)
             if found.dtype.names is None and found.dtype.kind == "f":
                 kept = array.__new__(array)
                 _core.Array.__init__(kept, wanted, wanted._element, 0, wanted._shape, wanted._strides)
                 kept.dtype = a.dtype
                 # Sums of several threads differ by rounding.
-                if np.allclose(found, numpy_view(kept), rtol=1e-2, atol=1e-5 * float(np.abs(found).max(initial=0.0))):
+                if np.allclose(found, numpy_values(kept), rtol=1e-2, atol=1e-5 * float(np.abs(found).max(initial=0.0))):
                     continue
             raise WarpGradientError(
                 f"the steps of wp.checkpoint() give another {a!r} when they are repeated: they depend on more than "

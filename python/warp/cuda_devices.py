@@ -30,7 +30,7 @@ for _name in _ATTRIBUTES:
 CudaDevice.arch = property(lambda self: int(self._architecture[3:]))
 CudaDevice.is_primary = True
 CudaDevice.is_cubin_supported = True
-CudaDevice.is_ipc_supported = False
+CudaDevice.is_ipc_supported = True
 CudaDevice.has_stream = property(lambda self: self.has_context)
 CudaDevice.is_capturing = property(lambda self: self.stream.is_capturing)
 
@@ -66,4 +66,5 @@ def _null_stream(device):
 
 
 CudaDevice.null_stream = property(_null_stream)
-CudaDevice.can_access = lambda self, other: self is get_device(other)
+CudaDevice.can_access = lambda self, other: (other := get_device(other)).is_cuda and self._can_access(other)
+CudaDevice.make_current = lambda self: None  # work names its device: no context is current between calls

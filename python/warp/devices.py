@@ -81,8 +81,20 @@ def _default_allocator(device):
     return found
 
 
-Device.default_allocator = Device.pinned_allocator = property(_default_allocator)
-Device.get_allocator = lambda self, pinned=False: self.default_allocator
+def _pinned_allocator(device):
+    """Of memory that CUDA devices copy from and to by themselves; without such devices there is no difference."""
+    if not is_cuda_available():
+        return device.default_allocator
+    from warp.cuda_memory import pinned_allocator
+
+    return pinned_allocator()
+
+
+Device.default_allocator = property(_default_allocator)
+Device.pinned_allocator = property(_pinned_allocator)
+Device.get_allocator = lambda self, pinned=False: self.pinned_allocator if pinned else self.default_allocator
+# What the user has set for a CUDA device (memory.py), or None.
+Device._custom_allocator = None
 
 
 def _aliases(device, alias):
@@ -216,110 +228,6 @@ class ScopedDevice:
 
     def __exit__(self, *exception):
         _core.set_default_device(self.saved)
-
-
-# ---- memory pools and access between devices: of CUDA ----
-
-
-def is_mempool_supported(device):
-    return get_device(device).is_mempool_supported
-
-
-def is_mempool_enabled(device):
-    return get_device(device).is_mempool_enabled
-
-
-def _no_pools(device):
-    get_device(device)
-    raise ValueError("Memory pools are only supported on CUDA devices")
-
-
-def set_mempool_enabled(device, enable):
-    device = get_device(device)
-    if device.is_cpu:
-        _no_pools(device)
-    device.is_mempool_enabled = bool(enable)
-
-
-def set_mempool_release_threshold(device, threshold):
-    _no_pools(device)
-
-
-def get_mempool_release_threshold(device=None):
-    _no_pools(device)
-
-
-def get_mempool_used_mem_current(device=None):
-    _no_pools(device)
-
-
-def get_mempool_used_mem_high(device=None):
-    _no_pools(device)
-
-
-def is_peer_access_supported(target_device, peer_device):
-    get_device(target_device), get_device(peer_device)
-    return False
-
-
-is_peer_access_enabled = is_mempool_access_supported = is_mempool_access_enabled = is_peer_access_supported
-
-
-def set_peer_access_enabled(target_device, peer_device, enable):
-    get_device(target_device), get_device(peer_device)
-    raise ValueError("Peer access is only supported between CUDA devices")
-
-
-def set_mempool_access_enabled(target_device, peer_device, enable):
-    get_device(target_device), get_device(peer_device)
-    raise ValueError("Memory pool access is only supported between CUDA devices")
-
-
-class _ScopedSetting:
-    """Sets something of CUDA inside a `with` block; on a processor there is nothing to set."""
-
-    def __init__(self, *devices_and_enable):
-        *devices, self.enable = devices_and_enable
-        self.devices = [get_device(d) for d in devices]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        pass
-
-
-class ScopedMempool(_ScopedSetting):
-    """Turns a device's memory pool on or off."""
-
-    def __init__(self, device, enable):
-        super().__init__(device, enable)
-
-    def __enter__(self):
-        (device,) = self.devices
-        self.saved = device.is_mempool_enabled
-        if not device.is_cpu:
-            set_mempool_enabled(device, self.enable)
-        return self
-
-    def __exit__(self, *exception):
-        (device,) = self.devices
-        if not device.is_cpu:
-            set_mempool_enabled(device, self.saved)
-
-
-class ScopedMempoolAccess(_ScopedSetting):
-    """Gives or takes access to another device's memory pool."""
-
-    def __init__(self, target_device, peer_device, enable):
-        super().__init__(target_device, peer_device, enable)
-
-
-class ScopedPeerAccess(_ScopedSetting):
-    """Gives or takes access to another device's memory."""
-
-    def __init__(self, target_device, peer_device, enable):
-        super().__init__(target_device, peer_device, enable)
 
 
 def get_cpu_kernel_cache_key(*, cpu_compiler_flags=None):

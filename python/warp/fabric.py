@@ -135,7 +135,7 @@ class fabricarray(_Fabric):
         import numpy as np
 
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        self._starts = array(starts, dtype=types.int32)
+        self._starts = array(starts, dtype=types.int32, device=self.device)
         element = types.type_of(self.dtype)
         self._parts = []
         holder = family_type("fabricarray", self.dtype, self.ndim)

@@ -8,6 +8,7 @@ from warp import _core
 from warp.arrays import array
 from warp.devices import get_device
 from warp.errors import WarpError
+from warp.streams import Stream
 
 
 class CaptureMode(enum.IntEnum):
@@ -35,7 +36,6 @@ class Graph:
         # of CUDA: the stream that is recorded, then what was
         self.stream = None
         self.cuda_graph = None
-        self.kernels = []
 
     def __len__(self):
         return len(self.recording)
@@ -100,8 +100,7 @@ def capture_begin(
     graph = Graph(device if stream is None else stream.device, apic=apic)
     if graph.device.is_cuda:
         graph.stream = stream or graph.device.stream
-        graph.stream._core._begin_capture(capture_mode is CaptureMode.THREAD_LOCAL)
-        _core.keep_launched(graph.kernels)
+        graph.cuda_graph = graph.stream._core._begin_capture(int(capture_mode), external)
     else:
         _core.begin_recording(graph.recording)
     _captures.append(graph)
@@ -113,8 +112,7 @@ def capture_end(device=None, stream=None):
         raise RuntimeError("Graph capture is not active")
     graph = _captures.pop()
     if graph.device.is_cuda:
-        _core.keep_launched(None)
-        graph.cuda_graph = graph.stream._core._end_capture()
+        graph.cuda_graph._end(graph.stream._core)
     else:
         _core.end_recording()
     return graph
@@ -125,7 +123,11 @@ def capture_launch(graph, stream=None):
     if not isinstance(graph, Graph):
         raise TypeError(f"expected a graph, found {type(graph).__name__}")
     if graph.cuda_graph is not None:
-        graph.cuda_graph._launch((stream or graph.device.stream)._core)
+        stream = (stream or graph.device.stream)._core
+        if stream.is_capturing:
+            graph.cuda_graph._add_to(stream)
+        else:
+            graph.cuda_graph._launch(stream)
     elif _core.is_recording():
         _core.current_recording()._add_graph(graph.recording)
     else:
@@ -197,10 +199,39 @@ def _run(branch, kwargs):
         branch(**kwargs)
 
 
+def _captured_stream(condition, stream):
+    """The stream of a GPU whose work is captured, or None."""
+    if not condition.device.is_cuda:
+        return None
+    stream = stream or condition.device.stream
+    return stream if stream.is_capturing else None
+
+
+def _record_conditional(condition, branch, kwargs, stream, loop=False, flip=False):
+    """A node of the captured graph that runs a branch by a condition, inverted where `flip`."""
+    if branch is None:
+        return
+    if not isinstance(branch, Graph) and not callable(branch):
+        raise TypeError(f"a branch is a function or a graph, found {type(branch).__name__}")
+    node = _core.CudaConditional(stream._core, condition.ptr, loop, flip)
+    body = Stream(stream.device)
+    outer = stream.device.stream
+    node._begin(body._core)
+    stream.device.set_stream(body, False)
+    try:
+        _run(branch, kwargs)
+    finally:
+        stream.device.set_stream(outer, False)
+        node._end(body._core)
+
+
 def capture_if(condition, on_true=None, on_false=None, stream=None, **kwargs):
     """Runs a branch by a condition in memory: when the graph is replayed, or now where nothing is captured."""
     condition = _condition(condition)
-    if _core.is_recording():
+    if captured := _captured_stream(condition, stream):
+        _record_conditional(condition, on_true, kwargs, captured)
+        _record_conditional(condition, on_false, kwargs, captured, flip=True)
+    elif _core.is_recording():
         yes, no = _recorded(on_true, kwargs), _recorded(on_false, kwargs)
         _core.current_recording()._add_branch(condition, yes, no)
     else:
@@ -210,7 +241,9 @@ def capture_if(condition, on_true=None, on_false=None, stream=None, **kwargs):
 def capture_while(condition, while_body, stream=None, **kwargs):
     """Repeats a body for as long as a condition in memory holds."""
     condition = _condition(condition)
-    if _core.is_recording():
+    if captured := _captured_stream(condition, stream):
+        _record_conditional(condition, while_body, kwargs, captured, loop=True)
+    elif _core.is_recording():
         _core.current_recording()._add_loop(condition, _recorded(while_body, kwargs))
     else:
         while _core.read_condition(condition):
@@ -289,4 +322,4 @@ def _loaded(saved, device, where):
 
 def is_conditional_graph_supported():
     """Whether captures of a CUDA device may hold branches and loops; those of the CPU always may."""
-    return False
+    return _core.CudaConditional._is_supported()

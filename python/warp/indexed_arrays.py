@@ -8,16 +8,31 @@ import typing
 
 from warp import _core, types
 from warp.annotations import CLASSES, FAMILIES, family_pattern, family_type, subscripted
-from warp.array_data import numpy_view
+from warp.array_data import numpy_values, numpy_view
 from warp.array_views import HOOKS
 from warp.arrays import array, converted_element, gradient_of
 from warp.devices import get_device
 
 
-def _is_seen(dest):
-    """Whether what is written must be a launch: it is recorded, or has a derivative."""
+def _by_launch(dest):
+    """Whether what is written must be a launch: it is recorded, has a derivative, or is out of the host's reach."""
     taped = _core.get_tape() is not None and dest.requires_grad
-    return _core.is_recording() or taped or _core.get_forward() is not None
+    return _core.is_recording() or taped or _core.get_forward() is not None or not dest.device.is_cpu
+
+
+def _copy_between_devices(dest, src):
+    """By way of contiguous arrays, one on each device."""
+    capturing = dest.device.is_capturing or src.device.is_capturing
+    if capturing and any(a.device.is_cpu and not a.is_contiguous for a in (dest, src)):
+        raise RuntimeError(
+            "Failed to allocate memory for a recorded copy on device 'cpu': arrays of the host must be contiguous there"
+        )
+    if not src.is_contiguous:
+        src = HOOKS["clone"](src)
+    if dest.is_contiguous:
+        HOOKS["copy"](dest, src)
+    else:
+        HOOKS["copy"](dest, HOOKS["clone"](src, device=dest.device))
 
 
 class indexed_array_base:
@@ -58,7 +73,7 @@ class indexed_array_base:
 
     def numpy(self):
         """A copy of the content."""
-        return self._gather()
+        return self._gather() if self.device.is_cpu else self.contiguous().numpy()
 
     def list(self):
         return self.contiguous().list()
@@ -81,15 +96,19 @@ class indexed_array_base:
 
     def fill_(self, value):
         converted = converted_element(self, value)
-        if _is_seen(self):
+        if _by_launch(self):
             plain = types.scalar_of(self.dtype) is self.dtype and not types.type_is_struct(self.dtype)
-            HOOKS["write"](self, self.dtype(converted._get(0)) if plain else converted)
+            HOOKS["write"](self, self.dtype(converted._get(0)) if plain else self._one(value, converted))
             return
         import numpy as np
 
         one = array(shape=1, dtype=self.dtype)
         one._fill(converted)
         self._scatter_all(np.array(numpy_view(one)[0]))
+
+    def _one(self, value, converted):
+        """A value for all elements as an argument: of a struct the instance, which launches take."""
+        return value if types.type_is_struct(self.dtype) else converted
 
     def assign(self, src):
         if not hasattr(src, "_weft_array_family_"):
@@ -103,7 +122,10 @@ class indexed_array_base:
         """Copies between arrays of one shape, at least one of which has indices."""
         if dest.size == 0:
             return
-        if _is_seen(dest):
+        if dest.device is not src.device:
+            _copy_between_devices(dest, src)
+            return
+        if _by_launch(dest):
             HOOKS["write"](dest, src)
             return
         content = src._gather() if isinstance(src, indexed_array_base) else numpy_view(src)
@@ -241,11 +263,11 @@ class indexedarray(indexed_array_base):
                 continue
             if isinstance(k, array):
                 check_indices(k, self.data)
-                k = numpy_view(k)
-            picked = numpy_view(index)[k]
+                k = numpy_values(k)
+            picked = numpy_values(index)[k]
             if isinstance(k, slice) or picked.ndim:
                 data_keys.append(slice(None))
-                indices.append(array(picked, dtype=types.int32))
+                indices.append(array(picked, dtype=types.int32, device=self.device))
             else:
                 data_keys.append(int(picked))
         base = self.data[tuple(data_keys)]

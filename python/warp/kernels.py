@@ -156,6 +156,8 @@ class Kernel(_core.Kernel):
         if not self.uses_warp_entry_point_abi:
             self._refuse_external_entry()
         level = self._option("optimization_level")
+        bounds = self.options.get("launch_bounds") or ()
+        bounds = (*(bounds if isinstance(bounds, tuple) else (bounds,)), 0, 0)
         self._configure(
             enable_backward=bool(self._option("enable_backward")),
             max_unroll=self._option("max_unroll"),
@@ -169,6 +171,9 @@ class Kernel(_core.Kernel):
             lanes=config.cpu_lanes,
             deterministic=bool(self._option("deterministic")),
             backend=backend_name(config.cpu_backend),
+            max_threads=bounds[0],
+            min_blocks=bounds[1],
+            max_registers=self.options.get("cuda_max_registers") or 0,
         )
         return self._function or self._read()
 

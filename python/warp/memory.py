@@ -9,8 +9,8 @@ import threading
 import typing
 import weakref
 
-from warp import arrays, config
-from warp.devices import get_device
+from warp import _core, arrays, config
+from warp.devices import get_cuda_device, get_cuda_devices, get_device
 from warp.types import type_repr
 
 
@@ -23,7 +23,16 @@ class MemoryKind(enum.IntEnum):
     CUDA_MANAGED = 5
 
 
-arrays.array.memory_kind = property(lambda self: MemoryKind.HOST if self._has_memory else MemoryKind.UNKNOWN)
+def _memory_kind(a):
+    """How the memory of an array was allocated."""
+    if not a._has_memory:
+        return MemoryKind.UNKNOWN
+    if a.size == 0:
+        return MemoryKind.PINNED if a.pinned else MemoryKind.HOST if a.device.is_cpu else MemoryKind.CUDA_DEVICE
+    return MemoryKind(_core.cuda_memory_kind(a._pointer))
+
+
+arrays.array.memory_kind = property(_memory_kind)
 
 
 # ---- allocators ----
@@ -43,31 +52,37 @@ def get_device_allocator(device):
 
 
 def set_device_allocator(device, allocator):
-    """Sets the allocator of a CUDA device."""
-    if get_device(device).is_cpu:
+    """Sets the allocator of a CUDA device; None: its own again."""
+    device = get_device(device)
+    if device.is_cpu:
         raise RuntimeError("Custom allocators are only supported on CUDA devices")
+    device._custom_allocator = allocator
 
 
 def set_cuda_allocator(allocator):
-    """Sets the allocator of all CUDA devices."""
-    raise RuntimeError("set_cuda_allocator: no CUDA devices available")
+    """Sets the allocator of all CUDA devices; None: their own again."""
+    devices = get_cuda_devices()
+    if not devices:
+        raise RuntimeError("set_cuda_allocator: no CUDA devices available")
+    for device in devices:
+        device._custom_allocator = allocator
 
 
 class ScopedAllocator:
     """Sets a device's allocator inside a `with` block."""
 
     def __init__(self, device, allocator):
-        set_device_allocator(device, allocator)
+        self.device, self.allocator = get_device(device), allocator
+        if self.device.is_cpu:
+            raise RuntimeError("Custom allocators are only supported on CUDA devices")
 
+    def __enter__(self):
+        self.saved = self.device._custom_allocator
+        set_device_allocator(self.device, self.allocator)
+        return self.allocator
 
-class CudaManagedAllocator:
-    """Allocates memory that CUDA devices and the host share."""
-
-    def allocate(self, size_in_bytes):
-        raise RuntimeError("managed memory needs a CUDA device")
-
-    def deallocate(self, ptr, size_in_bytes):
-        raise RuntimeError("managed memory needs a CUDA device")
+    def __exit__(self, *exception):
+        set_device_allocator(self.device, self.saved)
 
 
 class AllocatorRmm:
@@ -75,12 +90,25 @@ class AllocatorRmm:
 
     def __init__(self):
         try:
-            import rmm  # noqa: F401
+            import rmm
         except ImportError as error:
             raise ImportError(
                 "Failed to import 'rmm'. Ensure it is installed and compatible with your CUDA version."
             ) from error
-        raise RuntimeError("rmm allocates for CUDA devices: there is none")
+        if not get_cuda_devices():
+            raise RuntimeError("rmm allocates for CUDA devices: there is none")
+        self._rmm, self._buffers = rmm, {}
+
+    def allocate(self, size_in_bytes):
+        device = get_cuda_device()
+        stream = self._rmm.pylibrmm.stream.Stream(obj=device.stream) if hasattr(self._rmm, "pylibrmm") else None
+        buffer = self._rmm.DeviceBuffer(size=size_in_bytes, **({"stream": stream} if stream is not None else {}))
+        self._buffers[buffer.ptr] = buffer
+        return buffer.ptr
+
+    def deallocate(self, ptr, size_in_bytes):
+        if self._buffers.pop(ptr, None) is None:
+            raise RuntimeError(f"AllocatorRmm.deallocate called with an unknown pointer {ptr:#x}")
 
 
 # ---- tracking ----

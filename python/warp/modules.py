@@ -274,12 +274,12 @@ class Module:
             return [_core.block_dim(wanted)]
         return sorted({n for _, n in self.execs}) or [1]
 
-    def _request(self, block_dims):
+    def _request(self, block_dims, device=None):
         """Asks for the code of all kernels without waiting; what fails is raised again when it is waited for."""
         for kernel in list(self._live):
             try:
                 for size in () if kernel.is_generic else block_dims:
-                    kernel._load(wait=False, block_dim=size)
+                    kernel._load(wait=False, block_dim=size, device=device)
             except WarpError:
                 continue
 
@@ -287,10 +287,10 @@ class Module:
         start = time.perf_counter()
         ready = [k for k in self._live if not k.is_generic]
         new = [k for k in ready if not k.is_loaded]
-        self._request((block_dim,))
+        self._request((block_dim,), device)
         for kernel in ready:
             try:
-                kernel._load(block_dim=block_dim)
+                kernel._load(block_dim=block_dim, device=device)
             except WarpError:
                 if self.kernels.get(kernel.key) is kernel:  # what has been replaced may be broken
                     raise
@@ -418,7 +418,7 @@ def force_load(device=None, modules=None, block_dim=None, max_workers=None):
     chosen = [resolve(m) for m in (known_modules() if modules is None else modules)]
     failed = None
     for module in chosen:
-        module._request(module._block_dims(block_dim))
+        module._request(module._block_dims(block_dim), get_device(device))
     for module in chosen:
         try:
             _forget_frames(module.load, device, block_dim)

@@ -3,7 +3,9 @@ runs each launch before `launch` returns, so that nothing of it can be waited fo
 """
 
 from warp import _core
+from warp.arrays import array
 from warp.devices import get_device, no_cuda_device, synchronize_device
+from warp.loggers import log_warning
 
 
 def _cuda_device(device):
@@ -65,13 +67,22 @@ class Event:
         self.device = _cuda_device(device)
         if interprocess and enable_timing:
             raise ValueError("The combination of 'enable_timing=True' and 'interprocess=True' is not allowed.")
+        self._interprocess = interprocess
         if cuda_event is not None:
-            raise NotImplementedError("events of other libraries cannot be taken over yet")
+            self._core = _core.CudaEvent._borrow(self.device, cuda_event)
+            return
         self._core = _core.CudaEvent(self.device, enable_timing, interprocess)
 
     cuda_event = property(lambda self: self._core.cuda_event)
     is_complete = property(lambda self: self._core.is_complete)
     enable_timing = property(lambda self: self._core.enable_timing)
+
+    def ipc_handle(self):
+        """64 bytes by which another process opens the event, which must have been made with `interprocess=True`."""
+        if not self._interprocess:
+            log_warning("IPC event handle appears to be invalid. Was interprocess=True used?", stacklevel=3)
+            return bytes(64)
+        return self._core._ipc_handle()
 
 
 class ScopedStream:
@@ -132,13 +143,25 @@ def get_event_elapsed_time(start_event, end_event, synchronize=True):
 
 
 def event_from_ipc_handle(handle, device=None):
-    _cuda_device(device)
-    raise NotImplementedError("events of other processes cannot be opened yet")
+    """The event of another process by its handle (`Event.ipc_handle`)."""
+    device = _cuda_device(device)
+    event = Event.__new__(Event)
+    event.device, event._interprocess, event._core = device, True, _core.CudaEvent._open(device, handle)
+    return event
 
 
 def from_ipc_handle(handle, dtype, shape, strides=None, device=None):
-    _cuda_device(device)
-    raise NotImplementedError("memory of other processes cannot be opened yet")
+    """An array over memory of another process by its handle (`array.ipc_handle`). It must not outlive that array."""
+    device = _cuda_device(device)
+    ptr = device._open_memory(handle)
+    return array(
+        ptr=ptr,
+        dtype=dtype,
+        shape=shape,
+        strides=strides,
+        device=device,
+        deleter=lambda ptr, size: device._close_memory(ptr),
+    )
 
 
 def synchronize_stream(stream_or_device=None):
@@ -157,11 +180,14 @@ def synchronize_event(event):
 
 
 def cuda_profiler_start(device=None):
+    """Begins recording by CUDA's profiler, where it waits for that."""
     _cuda_device(device)
+    _core.cuda_profiler(True)
 
 
 def cuda_profiler_stop(device=None):
     _cuda_device(device)
+    _core.cuda_profiler(False)
 
 
 class ScopedCudaProfiler:
@@ -169,3 +195,10 @@ class ScopedCudaProfiler:
 
     def __init__(self, device=None):
         self.device = _cuda_device(device)
+
+    def __enter__(self):
+        cuda_profiler_start(self.device)
+        return self
+
+    def __exit__(self, *exception):
+        cuda_profiler_stop(self.device)

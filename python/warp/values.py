@@ -15,6 +15,9 @@ _GENERIC_NAMES = {"vector": "vec_t", "matrix": "mat_t", "quaternion": "quat_t", 
 
 def flatten(values):
     """All numbers in nested sequences and values, one after the other."""
+    if getattr(values, "ndim", 1) == 0:  # of NumPy and PyTorch: a number that has a length by name only
+        yield values.item()
+        return
     for value in values:
         if isinstance(value, value_base):
             yield from value._numbers()

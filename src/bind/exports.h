@@ -9,6 +9,7 @@ void export_errors(nanobind::module_& m);
 void export_types(nanobind::module_& m);
 void export_values(nanobind::module_& m);
 void export_devices(nanobind::module_& m);
+void export_dlpack(nanobind::module_& m);
 void export_cuda(nanobind::module_& m);
 void export_arrays(nanobind::module_& m);
 void export_functions(nanobind::module_& m);

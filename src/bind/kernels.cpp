@@ -1,5 +1,6 @@
 #include "bind/kernels.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -12,6 +13,7 @@
 #include "bind/objects.h"
 #include "codegen/compile.h"
 #include "ir/text.h"
+#include "runtime/cuda/cuda_device.h"
 #include "runtime/map_kernel.h"
 #include "runtime/runtime.h"
 
@@ -136,7 +138,7 @@ void export_kernels(nb::module_& m) {
             "_configure",
             [](KernelObject& self, bool enable_backward, int max_unroll, bool assertions, bool checks, bool verify_fp,
                bool fast_math, bool contract, int optimize, int lanes, bool line_info, bool fuse_on_gpu,
-               bool deterministic, const std::string& backend) {
+               bool deterministic, const std::string& backend, int max_threads, int min_blocks, int max_registers) {
                 if (lanes < 0 || lanes > 16 || (lanes & (lanes - 1)) != 0) {
                     throw UserError(ErrorKind::Value, "warp.config.cpu_lanes must be 0, 1, 2, 4, 8 or 16, found " +
                                                           std::to_string(lanes));
@@ -150,11 +152,15 @@ void export_kernels(nb::module_& m) {
                                 {fast_math, contract, optimize, lanes, line_info},
                                 deterministic,
                                 fuse_on_gpu};
+                self.options.codegen.max_threads = max_threads;
+                self.options.codegen.min_blocks = min_blocks;
+                self.options.codegen.max_registers = max_registers;
             },
             nb::kw_only(), nb::arg("enable_backward") = true, nb::arg("max_unroll") = 16, nb::arg("assertions") = false,
             nb::arg("checks") = false, nb::arg("verify_fp") = false, nb::arg("fast_math") = false,
             nb::arg("contract") = false, nb::arg("optimize") = 2, nb::arg("lanes") = 0, nb::arg("line_info") = false,
             nb::arg("fuse_on_gpu") = true, nb::arg("deterministic") = false, nb::arg("backend") = "",
+            nb::arg("max_threads") = 0, nb::arg("min_blocks") = 0, nb::arg("max_registers") = 0,
             "To be called by _definition(), before the kernel is made.")
         .def(
             "_forget",
@@ -198,14 +204,34 @@ void export_kernels(nb::module_& m) {
              })
         .def(
             "_load",
-            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint, bool wait, int block_dim) {
+            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint, bool wait, int block_dim,
+               runtime::Device* device) {
                 runtime::Kernel& kernel = kernel_of(self);
                 const nb::gil_scoped_release release;
                 Code& code = code_of(kernel, types, adjoint, block_dim);
-                if (wait) code.wait();
+                runtime::Device& target = device != nullptr ? *device : *runtime::devices().front();
+                code.loaded(target);
+                if (wait) target.prepare(code);
             },
             nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false, nb::arg("wait") = true,
-            nb::arg("block_dim") = 1)
+            nb::arg("block_dim") = 1, nb::arg("device").none() = nb::none())
+        .def(
+            "_gpu_properties",
+            [](nb::handle self, const std::vector<ir::Type>& types, runtime::cuda::CudaDevice& device) {
+                using runtime::cuda::CudaDevice;
+                runtime::Kernel& kernel = kernel_of(self);
+                const nb::gil_scoped_release release;
+                Code& code = code_of(kernel, types, false);
+                return std::pair(device.attribute_of(code, CudaDevice::kRegisters),
+                                 device.attribute_of(code, CudaDevice::kLocalBytes));
+            },
+            "Registers of a thread, and bytes of its local memory.")
+        .def("_suggested_block",
+             [](nb::handle self, const std::vector<ir::Type>& types, runtime::cuda::CudaDevice& device) {
+                 runtime::Kernel& kernel = kernel_of(self);
+                 const nb::gil_scoped_release release;
+                 return device.suggested_block(code_of(kernel, types, false));
+             })
         .def("_block_dims",
              [](const KernelObject& self) {
                  nb::list sizes;

@@ -22,6 +22,7 @@
 #include "bind/values.h"
 #include "ir/layout.h"
 #include "runtime/array_places.h"
+#include "runtime/copy.h"
 #include "runtime/launch.h"
 #include "runtime/launch_record.h"
 #include "runtime/runtime.h"
@@ -44,8 +45,6 @@ PyObject* g_tape = nullptr;
 bool g_tape_wants_all = false;
 // Forward mode, or null: launches go to it instead (tangents.py).
 PyObject* g_forward = nullptr;
-// A list of the kernels that are launched, or null: what a GPU's driver records must be kept.
-PyObject* g_launched = nullptr;
 // Whether launches have blocks of several threads: warp.config.enable_cpu_blocks.
 bool g_blocks = false;
 // Called before and after each launch (kernel, dim, arguments, device, adjoint, after), or null.
@@ -222,7 +221,7 @@ void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, co
         graph->add_launch(code, block.data(), shape, {block.written(), block.memory(), block.keep(kernel)});
         return;
     }
-    if (g_launched != nullptr && PyList_Append(g_launched, kernel.ptr()) != 0) throw nb::python_error();
+    if (where.device.keeps()) where.device.keep(block.keep(kernel));
     const nb::gil_scoped_release release;
     block.before_write();
     where.device.launch(code, block.data(), shape, where.options);
@@ -329,8 +328,15 @@ nb::object own_gradient(PyObject* argument) {
     return nb::hasattr(argument, "_gradient") ? nb::borrow(argument) : nb::object(nb::none());
 }
 
+// An array in place of a gradient that an adjoint uses up.
+runtime::Array copy_of(const runtime::Array& original) {
+    const runtime::Array made(original.element(), original.shape(), original.device(), false);
+    perform([made, original] { runtime::copy(made, original); }, {made});
+    return made;
+}
+
 // `gradients`: for each argument the gradient to use; where it has none, or there are none, the argument's own, unless
-// `given_only`. `record`: of the launch, or null.
+// `given_only`. `record`: of the launch, or null: then gradients of what the kernel only writes are left as they are.
 void launch_adjoint(nb::handle kernel, KernelInstance& instance, const Arguments& arguments, const nb::tuple& gradients,
                     bool given_only, const LaunchShape& shape, const Where& where, LaunchRecord* record) {
     Code* code = nullptr;
@@ -363,6 +369,13 @@ void launch_adjoint(nb::handle kernel, KernelInstance& instance, const Arguments
         if (missing) gradient = given_only ? nb::object(nb::none()) : own_gradient(arguments[of]);
         runtime::Parameter parameter = parameters[own + k];
         parameter.name = "gradient of " + parameters[of].name;
+        const runtime::Array* array = as_array(gradient.ptr());
+        const runtime::Access access = instance.forward().parameters()[of].access;
+        if (record == nullptr && !given_only && array != nullptr && array->storage() != nullptr && access.write &&
+            !access.read && &array->device() == &where.device) {
+            block.pack(copy_of(*array), parameter);
+            continue;
+        }
         block.pack_gradient(gradient.ptr(), parameter, where.device);
         made[of] = as_array(gradient.ptr());
     }
@@ -645,9 +658,6 @@ void export_launch(nb::module_& m) {
             replace(g_tape, tape);
         },
         nb::arg("tape").none(), "The tape that records launches from now on.");
-    m.def(
-        "keep_launched", [replace](const nb::object& list) { replace(g_launched, list); }, nb::arg("list").none(),
-        "The list that gets the kernels that are launched from now on; None: none does.");
     m.def(
         "set_forward", [replace](const nb::object& forward) { replace(g_forward, forward); }, nb::arg("forward").none(),
         "Forward mode, which gets launches from now on; None: they run.");

@@ -1,6 +1,7 @@
 #include "codegen/backend.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/layout.h"
 
@@ -13,6 +14,11 @@ std::string Options::key() const {
     if (lanes != 0) out += " x" + std::to_string(lanes);
     if (!architecture.empty()) out += " " + architecture;
     if (line_info) out += " lines";
+    if (dense) out += " dense";
+    for (const auto& [name, bound] :
+         {std::pair(" threads", max_threads), {" blocks", min_blocks}, {" registers", max_registers}}) {
+        if (bound != 0) out += name + std::to_string(bound);
+    }
     return out;
 }
 

@@ -153,6 +153,12 @@ void copy_on_devices(const Array& to, const Array& from) {
         }
         return;
     }
+    if ((there.is_recording() || here.is_recording()) &&
+        ((on_host(from) && !from.is_contiguous()) || (on_host(to) && !to.is_contiguous()))) {
+        throw UserError(ErrorKind::Runtime,
+                        "Failed to allocate memory for a recorded copy on device 'cpu': arrays of the host must be "
+                        "contiguous there");
+    }
     if (!from.is_contiguous()) {
         const Array aside = dense_on(here, from);
         copy(aside, from);
@@ -167,8 +173,10 @@ void copy_on_devices(const Array& to, const Array& from) {
     }
     const int64_t bytes = to.size() * ir::size_of(to.element());
     if (on_host(from)) {
+        there.keep(from.storage());
         there.copy_from_host(to.data(), from.data(), bytes);
     } else if (on_host(to)) {
+        here.keep(to.storage());
         here.copy_to_host(to.data(), from.data(), bytes);
     } else {
         const Array aside = dense_on(*devices().front(), from);

@@ -57,6 +57,7 @@ class HostDevice final : public Device {
     void copy_within(void* to, const void* from, int64_t bytes) override {
         if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
     }
+    void prepare(Code& code) override { code.wait(); }
     void fill_zero(void* to, int64_t bytes) override {
         if (bytes > 0) std::memset(to, 0, static_cast<size_t>(bytes));
     }

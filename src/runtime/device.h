@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,13 @@ class Device {
     // Within this device's memory, not overlapping; after what was begun before, and before what is begun later.
     virtual void copy_within(void* to, const void* from, int64_t bytes) = 0;
     virtual void fill_zero(void* to, int64_t bytes) = 0;
+    // Whether work is recorded now, to run later: what it uses is handed to keep(), and lives as long as the record.
+    virtual bool is_recording() { return false; }
+    // keeps(): whether keep() has any effect now.
+    virtual bool keeps() const { return false; }
+    virtual void keep(std::shared_ptr<const void>) {}
+    // Compiles and loads what a launch would.
+    virtual void prepare(Code& code) = 0;
     // Runs all items (launch.h).
     virtual void launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
                         const LaunchOptions& options) = 0;

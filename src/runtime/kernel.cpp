@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <unordered_set>
 
 #include "ad/forward.h"
 #include "ad/reverse.h"
 #include "base/error.h"
 #include "codegen/compile.h"
+#include "ir/layout.h"
 #include "opt/opt.h"
 #include "runtime/image.h"
 #include "runtime/runtime.h"
@@ -28,6 +30,9 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
     for (size_t i = 0; i < access.size(); ++i) {
         const ir::Value& value = *function->parameters()[i];
         parameters_.push_back({value.name, value.type, offsets[i], access[i], extents, strides});
+        if (value.type.is(ir::TypeKind::Array)) {
+            arrays_.push_back({offsets[i], ir::size_of(value.type.target()), value.type.ndim()});
+        }
     }
     block_bytes_ = offsets.back();
     for (const auto& reached : module_->functions) count_atomics(*reached);
@@ -60,13 +65,38 @@ void Code::count_atomics(const ir::Function& function) {
 
 bool Code::deterministic() const { return deterministic_ || Runtime::get().deterministic(); }
 
-LoadedKernel& Code::loaded(const Device& device) {
+const codegen::GpuPlan& Code::gpu_plan() {
+    std::call_once(planned_, [&] { gpu_plan_ = codegen::plan_for_gpu(*module_, *module_->find(name_)); });
+    return gpu_plan_;
+}
+
+bool Code::has_dense_arrays(const std::byte* arguments) const {
+    const auto number = [&](int64_t offset) {
+        int64_t value = 0;
+        std::memcpy(&value, arguments + offset, sizeof(value));
+        return value;
+    };
+    for (const GivenArray& array : arrays_) {
+        const int64_t address = number(array.offset);
+        if (address == 0) continue;  // nothing is reached through its strides
+        if (address % codegen::kDenseAlignment != 0) return false;
+        int64_t stride = array.element_size;
+        for (int d = array.ndim - 1; d >= 0; --d) {
+            if (number(array.offset + ir::descriptor_stride_offset(array.ndim, d)) != stride) return false;
+            stride *= number(array.offset + ir::descriptor_shape_offset(d));
+        }
+    }
+    return true;
+}
+
+LoadedKernel& Code::loaded(const Device& device, bool dense) {
     const bool on_host = device.capabilities().host_memory;
     const std::lock_guard lock(mutex_);
-    auto& slot = loaded_[device.backend() + " " + device.architecture()];
+    auto& slot = loaded_[device.backend() + " " + device.architecture() + (dense ? " dense" : "")];
     if (slot == nullptr) {
         codegen::Options options = options_;
         options.architecture = device.architecture();
+        options.dense = dense;
         options.contract |= !on_host && fuse_on_gpu_;
         const Compiled* before = on_host && offered_ ? &*offered_ : nullptr;
         slot =

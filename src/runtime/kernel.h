@@ -17,6 +17,7 @@
 #include "ad/gather.h"
 #include "ad/reverse.h"
 #include "codegen/backend.h"
+#include "codegen/gpu_plan.h"
 #include "frontend/lower.h"
 #include "ir/ir.h"
 #include "opt/opt.h"
@@ -74,11 +75,17 @@ class Code {
     // Waits for the host's; not to be called with the GIL held. Throws what the compile threw.
     codegen::KernelEntry wait();
     // The code for a device: asked for when first needed.
-    LoadedKernel& loaded(const Device& device);
+    // `dense`: for launches that keep to what a GPU's plan promises.
+    LoadedKernel& loaded(const Device& device, bool dense = false);
+    // How it runs on a GPU in launches that promise enough; whether the arrays in this block of arguments do.
+    const codegen::GpuPlan& gpu_plan();
+    bool has_dense_arrays(const std::byte* arguments) const;
     std::shared_ptr<LoadedKernel> loaded();  // the host's
     bool is_compiled();                      // for any device
     // What a device launches, for a device whose code is not the host's; null while unknown.
-    std::atomic<void*>& handle(int ordinal) { return handles_.at(static_cast<size_t>(ordinal)); }
+    std::atomic<void*>& handle(int ordinal, bool dense) {
+        return handles_.at((2 * static_cast<size_t>(ordinal)) + (dense ? 1 : 0));
+    }
 
     // Whether ranges of items must be whole blocks (codegen::kRunsBlocks); known once ready() is.
     bool runs_blocks() const { return runs_blocks_.load(std::memory_order_relaxed); }
@@ -118,9 +125,17 @@ class Code {
     codegen::Options options_;
     bool fuse_on_gpu_ = true;
     std::optional<Compiled> offered_;
+    std::once_flag planned_;
+    codegen::GpuPlan gpu_plan_;
+    struct GivenArray {
+        int64_t offset;
+        int64_t element_size;
+        int ndim;
+    };
+    std::vector<GivenArray> arrays_;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<LoadedKernel>> loaded_;  // by the device's backend and architecture
-    std::array<std::atomic<void*>, 32> handles_{};
+    std::array<std::atomic<void*>, 64> handles_{};
     std::atomic<codegen::KernelEntry> entry_{nullptr};
     std::atomic<bool> runs_blocks_{false};
 };

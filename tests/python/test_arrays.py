@@ -467,3 +467,16 @@ def test_dimensions_that_an_array_has_not():
     out = wp.full(4, 7, dtype=int)
     wp.launch(read, dim=1, inputs=[wp.zeros((2, 3))], outputs=[out])
     assert out.list() == [3, 0, 0, 3]
+
+
+def test_copies_take_gradients_along_but_on_a_tape():
+    a = wp.array([1.0, 2.0], dtype=float, requires_grad=True, device="cpu")
+    a.grad.assign([3.0, 4.0])
+    b = wp.zeros(2, requires_grad=True, device="cpu")
+    wp.copy(b, a)
+    assert b.grad.numpy().tolist() == [3.0, 4.0]
+    b.grad.zero_()
+    with wp.Tape():
+        wp.copy(b, a)
+    assert b.grad.numpy().tolist() == [0.0, 0.0]
+    assert wp.clone(a).grad.numpy().tolist() == [0.0, 0.0]

@@ -291,3 +291,147 @@ def test_sums_without_an_order_are_refused_in_deterministic_mode():
         wp.config.deterministic = wp.DeterministicMode.NOT_GUARANTEED
     wp.launch(total, 100, [x, out], device=CUDA)
     assert out.numpy()[0] == 100
+
+
+# ---- launches that promise dense arrays: several items a thread, sums of threads and warps ----
+
+
+@wp.kernel
+def scaled(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float):
+    i = wp.tid()
+    y[i] = a * x[i] + y[i]
+
+
+@wp.kernel
+def summed(x: wp.array(dtype=float), out: wp.array(dtype=float), count: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(out, 0, x[i])
+    if x[i] > 0.5:
+        wp.atomic_add(count, 1, 1)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 255, 1023, 4098])
+def test_every_item_runs_once_however_many_a_thread_takes(n):
+    x = np.arange(n + 3, dtype=np.float32)
+    dense, out = wp.array(x[:n], device=CUDA), wp.zeros(n, device=CUDA)
+    wp.launch(scaled, n, [dense, out, 2.0], device=CUDA)
+    np.testing.assert_array_equal(out.numpy(), 2.0 * x[:n])
+    # Not at a multiple of 16 bytes, and with gaps: the other code.
+    whole = wp.array(x, device=CUDA)
+    for source in (whole[1 : n + 1], wp.array(np.repeat(x, 2), device=CUDA)[: 2 * n : 2]):
+        out.zero_()
+        wp.launch(scaled, n, [source, out, 2.0], device=CUDA)
+        np.testing.assert_array_equal(out.numpy(), 2.0 * source.numpy())
+
+
+@pytest.mark.parametrize("n", [1, 31, 1000, 1 << 20])
+@pytest.mark.parametrize("block_dim", [32, 48, 256])
+def test_sums_to_one_address(n, block_dim):
+    x = np.random.default_rng(n).integers(0, 9, n).astype(np.float32) / 8
+    out, count = wp.zeros(1, device=CUDA), wp.zeros(2, dtype=int, device=CUDA)
+    wp.launch(summed, n, [wp.array(x, device=CUDA), out, count], device=CUDA, block_dim=block_dim)
+    np.testing.assert_allclose(out.numpy()[0], x.sum(dtype=np.float64), rtol=1e-6)
+    assert count.numpy().tolist() == [0, int((x > 0.5).sum())]
+
+
+# ---- copies and captures ----
+
+
+def test_copies_of_indexed_arrays_and_between_devices():
+    x = np.arange(24, dtype=np.float32)
+    indices = wp.array(np.arange(0, 24, 3, dtype=np.int32), device=CUDA)
+    there = wp.array(x, device=CUDA)[indices]
+    np.testing.assert_array_equal(there.numpy(), x[::3])
+    host = wp.zeros(8, device="cpu")
+    wp.copy(host, there)
+    np.testing.assert_array_equal(host.numpy(), x[::3])
+    wp.copy(there, wp.full(8, 5.0, device="cpu"))
+    np.testing.assert_array_equal(there.numpy(), np.full(8, 5.0))
+
+
+def test_arrays_made_in_a_capture_live_as_long_as_its_graph():
+    with wp.ScopedCapture(CUDA) as capture:
+        a = wp.zeros(1000, device=CUDA)
+        wp.launch(scaled, 1000, [wp.ones(1000, device=CUDA), a, 3.0], device=CUDA)  # the ones die here
+    others = [wp.full(1000, 7.0, device=CUDA) for _ in range(10)]
+    for _ in range(3):
+        wp.capture_launch(capture.graph)
+    np.testing.assert_array_equal(a.numpy(), np.full(1000, 3.0))
+    assert all((o.numpy() == 7.0).all() for o in others)
+
+
+def test_host_memory_of_a_recorded_copy_is_read_when_the_graph_runs():
+    host = wp.zeros(16, device="cpu")
+    there = wp.zeros(16, device=CUDA)
+    with wp.ScopedCapture(CUDA) as capture:
+        wp.copy(there, host)
+    for value in (1.0, 2.0):
+        host.fill_(value)
+        wp.capture_launch(capture.graph)
+        wp.synchronize_device(CUDA)
+        np.testing.assert_array_equal(there.numpy(), np.full(16, value))
+
+
+@wp.kernel
+def count_down(n: wp.array(dtype=int), turns: wp.array(dtype=int)):
+    turns[0] = turns[0] + 1
+    n[0] = n[0] - 1
+
+
+@pytest.mark.skipif(not wp.is_conditional_graph_supported(), reason="needs a driver of CUDA 12.4")
+def test_conditions_in_a_graph_are_read_when_it_runs():
+    n, turns = wp.zeros(1, dtype=int, device=CUDA), wp.zeros(1, dtype=int, device=CUDA)
+    yes, no = wp.zeros(1, device=CUDA), wp.zeros(1, device=CUDA)
+    wp.load_module(device=CUDA)
+    with wp.ScopedCapture(CUDA) as capture:
+        wp.capture_if(n, lambda: yes.fill_(1.0), lambda: no.fill_(1.0))
+        wp.capture_while(n, lambda: wp.launch(count_down, 1, [n, turns], device=CUDA))
+    for start in (0, 5):
+        n.fill_(start)
+        turns.zero_()
+        yes.zero_()
+        no.zero_()
+        wp.capture_launch(capture.graph)
+        assert turns.numpy()[0] == start
+        assert (yes.numpy()[0], no.numpy()[0]) == ((1.0, 0.0) if start else (0.0, 1.0))
+
+
+# ---- memory ----
+
+
+def test_kinds_of_memory_and_pools():
+    assert wp.zeros(4, device="cpu", pinned=True).memory_kind is wp.MemoryKind.PINNED
+    with wp.ScopedMempool(CUDA, True):
+        before = wp.get_mempool_used_mem_current(CUDA)
+        a = wp.zeros(1 << 20, device=CUDA)
+        assert a.memory_kind is wp.MemoryKind.CUDA_MEMPOOL
+        assert wp.get_mempool_used_mem_current(CUDA) >= before + (1 << 22)
+    with wp.ScopedMempool(CUDA, False):
+        assert wp.zeros(4, device=CUDA).memory_kind is wp.MemoryKind.CUDA_DEVICE
+    with wp.ScopedAllocator(CUDA, wp.CudaManagedAllocator()):
+        managed = wp.full(4, 2.0, device=CUDA)
+    assert managed.memory_kind is wp.MemoryKind.CUDA_MANAGED
+    np.testing.assert_array_equal(managed.numpy(), np.full(4, 2.0))
+
+
+def test_what_the_driver_says_of_a_kernel():
+    properties = wp.get_cuda_kernel_properties(scaled, CUDA)
+    assert properties["register_count"] > 0
+    threads, blocks = wp.get_suggested_block_size(scaled, CUDA)
+    assert threads % 32 == 0 and blocks > 0
+
+
+# ---- other libraries ----
+
+
+def test_torch_shares_memory_and_streams():
+    torch = pytest.importorskip("torch")
+    t = torch.arange(12, dtype=torch.float32, device=CUDA).reshape(4, 3)
+    a = wp.from_torch(t, dtype=wp.vec3)
+    assert a.shape == (4,) and a.ptr == t.data_ptr()
+    back = wp.to_torch(a)
+    assert back.data_ptr() == t.data_ptr() and tuple(back.shape) == (4, 3)
+    with wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream())):
+        a.fill_(wp.vec3(1.0, 2.0, 3.0))
+        t *= 2.0
+    np.testing.assert_array_equal(a.numpy(), np.tile([2.0, 4.0, 6.0], (4, 1)))

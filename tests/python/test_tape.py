@@ -883,3 +883,20 @@ def test_gradients_of_their_own_add_to_members_of_structs_in_loops():
     x, o = leaf([1.0, 2.0, 3.0, 4.0]), made(1)
     record(apply, 1, x, 4, o).backward(o)
     np.testing.assert_allclose(x.grad.numpy(), [7.0, 4.0, 0.0, 2.0])
+
+
+@wp.kernel
+def doubled(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 2.0 * x[i]
+
+
+def test_an_adjoint_by_hand_leaves_the_gradients_that_it_is_given():
+    """Other libraries own them: PyTorch hands the same buffer to several functions."""
+    x, y = wp.ones(3, device="cpu"), wp.zeros(3, device="cpu")
+    given = wp.full(6, 5.0, device="cpu")[::2]
+    for _ in range(2):
+        gradient = wp.zeros(3, device="cpu")
+        wp.launch(doubled, 3, [x], [y], adj_inputs=[gradient], adj_outputs=[given], device="cpu", adjoint=True)
+        assert gradient.numpy().tolist() == [10.0] * 3
+        assert given.numpy().tolist() == [5.0] * 3

@@ -190,6 +190,14 @@ void FunctionEmitter::define_results(const ir::Op& op, const Join& join) {
 
 // --- control flow ----------------------------------------------------------------------------------------------------
 
+void FunctionEmitter::add_to(const ir::Op& atomic, Value* address, Value* number) {
+    const Sum& sum = sums_.at(&atomic);
+    Value* old = builder_.CreateLoad(sum.value->getAllocatedType(), sum.value);
+    const ir::Scalar kind = atomic.operands[1]->type.element();
+    builder_.CreateStore(scalars_.updated(ir::AtomicKind::Add, kind, old, number), sum.value);
+    builder_.CreateStore(address, sum.address);
+}
+
 void FunctionEmitter::body(Join& exit) {
     exit_ = &exit;
     region(source_.body);
@@ -578,6 +586,7 @@ void FunctionEmitter::op(const ir::Op& op) {
             return store(operand_type(1), operand(1), operand(0)[0], alignment_of(op.operands[0]));
         case Opcode::Atomic:
             check_aligned(op);
+            if (sums_.contains(&op)) return add_to(op, operand(0)[0], operand(1)[0]);
             return define(op, emit_update(module_, builder_, scalars_, item_.shape, op, operand(0)[0], operand(1)));
         case Opcode::Shape:
             return define(

@@ -70,6 +70,13 @@ class FunctionEmitter {
     Join join(const char* name, llvm::ArrayRef<ir::Type> types);
     void finish(Join& join);  // goes on in the joined block
     void free_stacks();
+    // From now on this Atomic adds to a sum instead, and notes its address.
+    struct Sum {
+        llvm::AllocaInst* value;
+        llvm::AllocaInst* address;
+    };
+    void sum_up(const ir::Op& atomic, Sum sum) { sums_[&atomic] = sum; }
+    void add_to(const ir::Op& atomic, llvm::Value* address, llvm::Value* number);
 
   private:
     struct Loop {
@@ -122,6 +129,7 @@ class FunctionEmitter {
     ItemContext item_;
     std::unordered_map<const ir::Value*, Scalars> values_;
     std::unordered_map<const ir::Value*, int64_t> alignments_;  // of Refs into packed structs and the like
+    std::unordered_map<const ir::Op*, Sum> sums_;
     std::vector<Loop> loops_;
     Join* if_join_ = nullptr;
     Join* exit_ = nullptr;

@@ -9,6 +9,7 @@
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
 #include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/InferAlignment.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopRotation.h>
@@ -73,6 +74,8 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
         body.addPass(llvm::GVNPass());
         body.addPass(llvm::InstCombinePass());
         body.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().convertSwitchRangeToICmp(true)));
+        // Where the code generator makes wide loads, it must know what addresses are multiples of.
+        if (machine.getTargetTriple().isNVPTX()) body.addPass(llvm::InferAlignmentPass());
     }
     llvm::ModulePassManager passes;
     if (level > 0) {

@@ -14,11 +14,12 @@
 namespace weft::runtime::cuda {
 namespace {
 
-constexpr unsigned kNonBlocking = 1;        // CU_STREAM_NON_BLOCKING
-constexpr unsigned kPortableMapped = 3;     // of cuMemHostAlloc
-constexpr int kHeapLimit = 2;               // CU_LIMIT_MALLOC_HEAP_SIZE
-constexpr int kReleaseThreshold = 4;        // of a memory pool
-constexpr int kMaxThreadsOfKernel = 0;      // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+constexpr unsigned kNonBlocking = 1;     // CU_STREAM_NON_BLOCKING
+constexpr unsigned kPortableMapped = 3;  // of cuMemHostAlloc
+constexpr int kHeapLimit = 2;            // CU_LIMIT_MALLOC_HEAP_SIZE
+constexpr int kReleaseThreshold = 4;     // of a memory pool
+// Of a multiprocessor, where threads sum for themselves: enough to keep its memory busy, few enough atomics.
+constexpr int64_t kThreadsForSums = 1024;
 constexpr int64_t kMaxBlocks = 0x7fffffff;  // of a grid, in x
 // Where adjoints keep what does not fit in registers.
 constexpr size_t kHeapBytes = size_t{256} << 20;
@@ -71,6 +72,7 @@ CudaDevice::Guard::~Guard() {
 CudaDevice::CudaDevice(DeviceId id, int ordinal, const std::string& name)
     : Device("cuda:" + std::to_string(ordinal), name, ordinal, {}), id_(id) {
     architecture_ = "sm_" + std::to_string(attribute(kMajor) * 10 + attribute(kMinor));
+    multiprocessors_ = attribute(kMultiprocessors);
     has_pool_ = pool_enabled_ = attribute(kMemoryPools) != 0;
 }
 
@@ -111,6 +113,7 @@ Context CudaDevice::context() {
     d.cuCtxSetLimit(kHeapLimit, kHeapBytes);  // refused once kernels that allocate have run: then it stays as it is
     StreamHandle stream = nullptr;
     check(d.cuStreamCreateWithPriority(&stream, 0, 0), "making a stream");
+    check(d.cuStreamCreateWithPriority(&side_stream_, kNonBlocking, 0), "making a stream");
     void* shared = nullptr;
     check(d.cuMemHostAlloc(&shared, sizeof(Failure), kPortableMapped), "allocating pinned memory");
     failure_ = new (shared) Failure{};
@@ -129,6 +132,11 @@ Context CudaDevice::context() {
 StreamHandle CudaDevice::stream() {
     context();
     return stream_.load(std::memory_order_acquire);
+}
+
+StreamHandle CudaDevice::side_stream() {
+    context();
+    return side_stream_;
 }
 
 void CudaDevice::set_uses_pool(bool enabled) {
@@ -179,17 +187,46 @@ OutsidePool& outside_pool() {
 
 }  // namespace
 
+namespace {
+
+UserError no_memory(int64_t bytes, const std::string& device, const std::string& why) {
+    return {ErrorKind::Runtime,
+            "Failed to allocate " + std::to_string(bytes) + " bytes on device '" + device + "': " + why};
+}
+
+}  // namespace
+
+// Not by a node of the graph: the memory is there before the first replay, stays at its address, and any number of
+// replays may use it.
+void* CudaDevice::allocate_for_recording(size_t bytes, bool zeroed) {
+    if (!pool_enabled_) {
+        throw no_memory(static_cast<int64_t>(bytes), alias(), "work is being recorded, which needs the memory pool");
+    }
+    Address memory = 0;
+    {
+        const OutsideCapture outside;
+        const Result result = driver().cuMemAllocAsync(&memory, bytes, side_stream_);
+        if (result == kOutOfMemory) throw no_memory(static_cast<int64_t>(bytes), alias(), "out of memory");
+        check(result, "allocating memory of the device");
+        check(driver().cuStreamSynchronize(side_stream_), "allocating memory of the device");
+    }
+    if (const std::shared_ptr<GraphMemory> owner = recording()) {
+        const std::lock_guard lock(recording_mutex_);
+        recorded_blocks_[memory] = owner;
+    }
+    if (zeroed) check(driver().cuMemsetD8Async(memory, 0, bytes, stream()), "filling with zeros");
+    return reinterpret_cast<void*>(memory);
+}
+
 void* CudaDevice::allocate(int64_t bytes, bool zeroed) {
     if (bytes <= 0) return nullptr;
     const Guard guard(*this);
     Address memory = 0;
     const auto size = static_cast<size_t>(bytes);
+    if (is_recording()) return allocate_for_recording(size, zeroed);
     const Result result =
         pool_enabled_ ? driver().cuMemAllocAsync(&memory, size, stream()) : driver().cuMemAlloc(&memory, size);
-    if (result == kOutOfMemory) {
-        throw UserError(ErrorKind::Runtime, "Failed to allocate " + std::to_string(bytes) + " bytes on device '" +
-                                                alias() + "': out of memory");
-    }
+    if (result == kOutOfMemory) throw no_memory(bytes, alias(), "out of memory");
     check(result, "allocating memory of the device");
     if (!pool_enabled_) outside_pool().add(memory);
     if (zeroed) check(driver().cuMemsetD8Async(memory, 0, size, stream()), "filling with zeros");
@@ -198,16 +235,57 @@ void* CudaDevice::allocate(int64_t bytes, bool zeroed) {
 
 void CudaDevice::release(void* memory, int64_t) noexcept {
     if (memory == nullptr) return;
+    const Address block = address(memory);
+    std::shared_ptr<GraphMemory> owner;
+    {
+        const std::lock_guard lock(recording_mutex_);
+        owner = recording_;
+        if (const auto found = recorded_blocks_.find(block); found != recorded_blocks_.end()) {
+            if (owner == nullptr) owner = found->second.lock();
+            recorded_blocks_.erase(found);
+        }
+    }
+    if (owner != nullptr) {
+        owner->take(block);
+    } else {
+        free_block(block);
+    }
+}
+
+void CudaDevice::free_block(Address block) noexcept {
     try {
         const Guard guard(*this);
-        if (outside_pool().take(address(memory))) {
-            driver().cuMemFree(address(memory));
+        const OutsideCapture outside;
+        if (outside_pool().take(block)) {
+            driver().cuMemFree(block);
         } else {
-            driver().cuMemFreeAsync(address(memory), stream());
+            // While somebody else's capture has the stream, what it recorded may still name the block.
+            driver().cuMemFreeAsync(block, is_recording() ? side_stream_ : stream());
         }
     } catch (const UserError&) {
         // The driver has gone, with the memory.
     }
+}
+
+bool CudaDevice::is_recording() {
+    int status = 0;
+    return has_context() && driver().cuStreamIsCapturing(stream(), &status) == 0 && status != 0;
+}
+
+void CudaDevice::set_recording(std::shared_ptr<GraphMemory> memory) {
+    const std::lock_guard lock(recording_mutex_);
+    records_.store(memory != nullptr, std::memory_order_release);
+    recording_ = std::move(memory);
+}
+
+std::shared_ptr<GraphMemory> CudaDevice::recording() const {
+    if (!records_.load(std::memory_order_acquire)) return nullptr;
+    const std::lock_guard lock(recording_mutex_);
+    return recording_;
+}
+
+void CudaDevice::keep(std::shared_ptr<const void> object) {
+    if (const std::shared_ptr<GraphMemory> owner = recording()) owner->keep(std::move(object));
 }
 
 int64_t CudaDevice::total_memory() const {
@@ -228,13 +306,15 @@ void CudaDevice::copy_from_host(void* to, const void* from, int64_t bytes) {
     if (bytes <= 0) return;
     const Guard guard(*this);
     check(driver().cuMemcpyHtoDAsync(address(to), from, static_cast<size_t>(bytes), stream()), "copy to the device");
-    check(driver().cuStreamSynchronize(stream()), "copy to the device");
+    // Recorded: it reads the host's memory at each replay.
+    if (!is_recording()) check(driver().cuStreamSynchronize(stream()), "copy to the device");
 }
 
 void CudaDevice::copy_to_host(void* to, const void* from, int64_t bytes) {
     if (bytes <= 0) return;
     const Guard guard(*this);
     check(driver().cuMemcpyDtoHAsync(to, address(from), static_cast<size_t>(bytes), stream()), "copy from the device");
+    if (is_recording()) return;
     check(driver().cuStreamSynchronize(stream()), "copy from the device");
     raise_failure();
 }
@@ -272,12 +352,33 @@ void CudaDevice::synchronize() {
 
 // ---- launches ----
 
-FunctionHandle CudaDevice::function_of(Code& code) {
-    LoadedKernel& loaded = code.loaded(*this);
+FunctionHandle CudaDevice::function_of(Code& code, bool dense) {
+    LoadedKernel& loaded = code.loaded(*this, dense);
     auto& image = dynamic_cast<GpuImage&>(loaded.image());
     const FunctionHandle function = image.function(*this, codegen::entry_symbol(loaded.name()));
-    code.handle(ordinal()).store(function, std::memory_order_release);
+    code.handle(ordinal(), dense).store(function, std::memory_order_release);
     return function;
+}
+
+void CudaDevice::prepare(Code& code) {
+    const Guard guard(*this);
+    function_of(code, true);
+}
+
+int CudaDevice::attribute_of(Code& code, FunctionAttribute number) {
+    const Guard guard(*this);
+    int value = 0;
+    check(driver().cuFuncGetAttribute(&value, number, function_of(code, true)), "asking for an attribute of a kernel");
+    return value;
+}
+
+std::pair<int, int> CudaDevice::suggested_block(Code& code) {
+    const Guard guard(*this);
+    int grid = 0;
+    int block = 0;
+    check(driver().cuOccupancyMaxPotentialBlockSize(&grid, &block, function_of(code, true), nullptr, 0, 0),
+          "asking for a block size");
+    return {block, grid};
 }
 
 void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
@@ -292,25 +393,32 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
                                                     "warp.config.deterministic to NOT_GUARANTEED");
     }
     const Guard guard(*this);
-    auto function = static_cast<FunctionHandle>(code.handle(ordinal()).load(std::memory_order_acquire));
-    if (function == nullptr) function = function_of(code);
-    if (items == 0) return;
+    const codegen::GpuPlan& plan = code.gpu_plan();
     const int64_t threads = options.block_dim;
-    const int64_t blocks = std::min(kMaxBlocks, options.max_blocks > 0 ? options.max_blocks : kMaxBlocks);
+    const bool dense = (plan.coordinates == 0 || shape.ndim <= plan.coordinates) &&
+                       (plan.sums.empty() || threads % codegen::kWarp == 0) && code.has_dense_arrays(arguments);
+    auto* function = static_cast<FunctionHandle>(code.handle(ordinal(), dense).load(std::memory_order_acquire));
+    if (function == nullptr) function = function_of(code, dense);
+    if (items == 0) return;
+    int64_t blocks = std::min(kMaxBlocks, options.max_blocks > 0 ? options.max_blocks : kMaxBlocks);
+    const bool takes_all = dense && !plan.sums.empty();  // its threads go on until no items are left
+    if (takes_all) blocks = std::min(blocks, std::max<int64_t>(1, multiprocessors_ * kThreadsForSums / threads));
+    const int64_t items_of_thread = dense ? plan.items : 1;
+    const int64_t groups = (items + items_of_thread - 1) / items_of_thread;  // of items that a thread takes together
     auto* stream =
         options.stream != nullptr ? static_cast<StreamHandle>(options.stream) : stream_.load(std::memory_order_acquire);
     int64_t begin = 0;
     const int64_t end = items;
     void* parameters[] = {const_cast<std::byte*>(arguments), const_cast<codegen::LaunchShape*>(&shape), &begin,
                           const_cast<int64_t*>(&end)};
-    while (begin < end) {
-        const int64_t grid = std::min(blocks, (end - begin + threads - 1) / threads);
+    while (begin < groups) {
+        const int64_t grid = std::min(blocks, (groups - begin + threads - 1) / threads);
         const Result result =
             driver().cuLaunchKernel(function, static_cast<unsigned>(grid), 1, 1, static_cast<unsigned>(threads), 1, 1,
                                     0, stream, parameters, nullptr);
         if (result != 0) {
             int most = 0;
-            driver().cuFuncGetAttribute(&most, kMaxThreadsOfKernel, function);
+            driver().cuFuncGetAttribute(&most, kMaxThreads, function);
             if (threads > most) {
                 throw UserError(ErrorKind::Launch, "block_dim is " + std::to_string(threads) +
                                                        ", but this kernel can have blocks of at most " +
@@ -318,7 +426,7 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
             }
             check(result, "launching a kernel");
         }
-        begin += grid * threads;
+        begin = takes_all ? groups : begin + (grid * threads);
     }
 }
 

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/failure.h"
+#include "runtime/cuda/graph_memory.h"
 #include "runtime/device.h"
 
 namespace weft::runtime::cuda {
@@ -54,6 +57,12 @@ class CudaDevice final : public Device {
     // The stream that work goes to, of all threads.
     StreamHandle stream();
     void set_stream(StreamHandle stream) { stream_.store(stream, std::memory_order_release); }
+    // A stream of the runtime's own, which no capture records.
+    StreamHandle side_stream();
+    // From now on, until null is given, work is recorded that will want this memory.
+    void set_recording(std::shared_ptr<GraphMemory> memory);
+    std::shared_ptr<GraphMemory> recording() const;
+    void free_block(Address block) noexcept;
     bool uses_pool() const { return pool_enabled_; }
     void set_uses_pool(bool enabled);
     // Where kernels write that an assert failed, as the device sees it.
@@ -74,11 +83,22 @@ class CudaDevice final : public Device {
     void copy_to_host(void* to, const void* from, int64_t bytes) override;
     void copy_within(void* to, const void* from, int64_t bytes) override;
     void fill_zero(void* to, int64_t bytes) override;
+    // Whether the current stream is captured, by whomever.
+    bool is_recording() override;
+    bool keeps() const override { return records_.load(std::memory_order_acquire); }
+    void keep(std::shared_ptr<const void> object) override;
+    void prepare(Code& code) override;
+    // What the driver says of a compiled kernel (CUfunction_attribute).
+    enum FunctionAttribute : int { kMaxThreads = 0, kLocalBytes = 3, kRegisters = 4 };
+    int attribute_of(Code& code, FunctionAttribute number);
+    // The block size at which the device is filled best, and the number of blocks that takes.
+    std::pair<int, int> suggested_block(Code& code);
     void launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
                 const LaunchOptions& options) override;
 
   private:
-    FunctionHandle function_of(Code& code);
+    FunctionHandle function_of(Code& code, bool dense);
+    void* allocate_for_recording(size_t bytes, bool zeroed);
 
     DeviceId id_;
     std::string backend_ = "llvm-nvptx";
@@ -86,6 +106,12 @@ class CudaDevice final : public Device {
     std::mutex mutex_;
     std::atomic<Context> context_{nullptr};
     std::atomic<StreamHandle> stream_{nullptr};
+    StreamHandle side_stream_ = nullptr;
+    mutable std::mutex recording_mutex_;
+    std::atomic<bool> records_{false};  // whether recording_ is there
+    std::shared_ptr<GraphMemory> recording_;
+    std::map<Address, std::weak_ptr<GraphMemory>> recorded_blocks_;  // allocated while work was recorded
+    int64_t multiprocessors_ = 1;
     bool has_pool_ = false;
     bool pool_enabled_ = false;
     Failure* failure_ = nullptr;

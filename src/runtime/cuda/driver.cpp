@@ -32,7 +32,9 @@ Found open() {
 #define DRIVER(name, symbol, parameters)                                       \
     out->name = reinterpret_cast<decltype(out->name)>(dlsym(library, symbol)); \
     if (out->name == nullptr && missing.empty()) missing = symbol;
+#define OPTIONAL(name, symbol, parameters) out->name = reinterpret_cast<decltype(out->name)>(dlsym(library, symbol));
 #include "runtime/cuda/driver_functions.def"
+#undef OPTIONAL
 #undef DRIVER
     if (out->cuDriverGetVersion != nullptr) out->cuDriverGetVersion(&out->version);
     if (out->version < kOldest || !missing.empty()) {
@@ -72,7 +74,7 @@ void check(Result result, const char* what) {
     const char* text = nullptr;
     driver().cuGetErrorName(result, &name);
     driver().cuGetErrorString(result, &text);
-    std::string message = std::string("CUDA error ") + std::to_string(result) + ": " + what + ": ";
+    std::string message = std::string("Warp CUDA error ") + std::to_string(result) + ": " + what + ": ";
     message += text != nullptr ? text : "unknown error";
     if (name != nullptr) message += std::string(" (") + name + ")";
     throw UserError(ErrorKind::Runtime, message);

@@ -18,13 +18,29 @@ using StreamHandle = struct StreamTag*;  // null: the legacy default stream
 using EventHandle = struct EventTag*;
 using GraphHandle = struct GraphTag*;
 using GraphExecHandle = struct GraphExecTag*;
+using NodeHandle = struct NodeTag*;  // of a graph
 using LinkHandle = struct LinkTag*;
 using PoolHandle = struct PoolTag*;
+
+// CUmemLocation, CUmemAccessDesc, and the handles that other processes take (CUipcMemHandle, CUipcEventHandle).
+struct PoolLocation {
+    int type;
+    int id;
+};
+struct PoolAccess {
+    PoolLocation location;
+    int flags;
+};
+struct IpcHandle {
+    char bytes[64];
+};
 
 struct Driver {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes none
 #define DRIVER(name, symbol, parameters) Result(*name) parameters = nullptr;
+#define OPTIONAL(name, symbol, parameters) DRIVER(name, symbol, parameters)
 #include "runtime/cuda/driver_functions.def"
+#undef OPTIONAL
 #undef DRIVER
     int version = 0;  // 12040 for CUDA 12.4
 };

@@ -35,14 +35,16 @@ FunctionHandle GpuImage::function(CudaDevice& device, const std::string& symbol)
         if (loaded.device == &device) module = loaded.handle;
     }
     if (module == nullptr) {
+        const OutsideCapture outside;
         check(driver().cuModuleLoadData(&module, bytes_.c_str()), "loading compiled code");
         modules_.push_back({&device, module});
         Address place = 0;
         size_t bytes = 0;
         if (driver().cuModuleGetGlobal(&place, &bytes, module, kFailureSymbol) == 0) {
             const Address record = device.failure_address();
-            check(driver().cuMemcpyHtoDAsync(place, &record, sizeof(record), device.stream()), "loading compiled code");
-            check(driver().cuStreamSynchronize(device.stream()), "loading compiled code");
+            check(driver().cuMemcpyHtoDAsync(place, &record, sizeof(record), device.side_stream()),
+                  "loading compiled code");
+            check(driver().cuStreamSynchronize(device.side_stream()), "loading compiled code");
         }
     }
     FunctionHandle function = nullptr;
@@ -57,6 +59,7 @@ codegen::Image assembled(codegen::Image ptx, const std::string& architecture) {
     }
     if (device == nullptr) return ptx;
     const CudaDevice::Guard guard(*device);
+    const OutsideCapture outside;
     std::array<char, 4096> log{};
     std::array<int, 2> options = {kErrorLog, kErrorLogBytes};
     std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};

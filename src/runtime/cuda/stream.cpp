@@ -7,9 +7,8 @@ namespace {
 
 constexpr unsigned kWithoutTiming = 2;  // of cuEventCreate
 constexpr unsigned kInterprocess = 4;
-constexpr unsigned kExternal = 1;  // of recording and of waiting
-constexpr int kCaptureThreadLocal = 1;
-constexpr int kCaptureRelaxed = 2;
+constexpr unsigned kExternal = 1;         // of recording and of waiting
+constexpr unsigned kSetDependencies = 1;  // CU_STREAM_SET_CAPTURE_DEPENDENCIES
 constexpr unsigned long long kFreeOnLaunch =
     1;  // what the graph allocated and did not free is freed by its next launch
 constexpr unsigned kVerbose = 1;
@@ -31,7 +30,7 @@ Event::Event(CudaDevice& device, bool timing, bool interprocess) : device_(devic
 }
 
 Event::~Event() {
-    if (handle_ != nullptr) driver().cuEventDestroy(handle_);
+    if (owned_ && handle_ != nullptr) driver().cuEventDestroy(handle_);
 }
 
 bool Event::is_complete() const { return has_ended(driver().cuEventQuery(handle_), "asking for an event"); }
@@ -96,29 +95,61 @@ void Stream::wait(const Event& event, bool external) const {
 
 // ---- graphs ----
 
-void StreamGraph::begin(const Stream& stream, bool only_this_thread) {
-    const CudaDevice::Guard guard(stream.device());
-    check(driver().cuStreamBeginCapture(stream.handle(), only_this_thread ? kCaptureThreadLocal : kCaptureRelaxed),
-          "beginning a capture");
+CapturePlace capture_place(const Stream& stream) {
+    int status = 0;
+    CapturePlace out;
+    check(driver().cuStreamGetCaptureInfo(stream.handle(), &status, nullptr, &out.graph, &out.waits, &out.count),
+          "asking for a capture");
+    if (status != 1) throw UserError(ErrorKind::Runtime, "Graph capture is not active");
+    return out;
 }
 
-std::unique_ptr<StreamGraph> StreamGraph::end(const Stream& stream) {
+void continue_after(const Stream& stream, NodeHandle node) {
+    check(driver().cuStreamUpdateCaptureDependencies(stream.handle(), &node, 1, kSetDependencies), "recording a node");
+}
+
+StreamGraph::StreamGraph(CudaDevice& device, bool external)
+    : device_(device), external_(external), memory_(std::make_shared<GraphMemory>(device)) {
+    device_.set_recording(memory_);
+}
+
+std::unique_ptr<StreamGraph> StreamGraph::begin(const Stream& stream, CaptureMode mode, bool external) {
     const CudaDevice::Guard guard(stream.device());
-    GraphHandle graph = nullptr;
-    check(driver().cuStreamEndCapture(stream.handle(), &graph), "ending a capture");
-    if (graph == nullptr) throw UserError(ErrorKind::Runtime, "the capture of the stream was broken off");
-    return std::unique_ptr<StreamGraph>(new StreamGraph(stream.device(), graph));
+    if (external) {
+        capture_place(stream);
+    } else {
+        check(driver().cuStreamBeginCapture(stream.handle(), static_cast<int>(mode)), "beginning a capture");
+    }
+    return std::unique_ptr<StreamGraph>(new StreamGraph(stream.device(), external));
+}
+
+void StreamGraph::end(const Stream& stream) {
+    device_.set_recording(nullptr);
+    if (external_) return;
+    const CudaDevice::Guard guard(stream.device());
+    check(driver().cuStreamEndCapture(stream.handle(), &graph_), "CUDA graph capture failed");
+    if (graph_ == nullptr) throw UserError(ErrorKind::Runtime, "CUDA graph capture failed: it was broken off");
 }
 
 StreamGraph::~StreamGraph() {
+    const OutsideCapture outside;
     if (exec_ != nullptr) driver().cuGraphExecDestroy(exec_);
-    driver().cuGraphDestroy(graph_);
+    if (graph_ != nullptr) driver().cuGraphDestroy(graph_);
+    // A replay may be under way: its memory goes back behind it, in the order of the stream.
+}
+
+GraphHandle StreamGraph::handle() const {
+    if (graph_ == nullptr) {
+        throw UserError(ErrorKind::Runtime, external_ ? "the graph belongs to whoever began the capture: it launches it"
+                                                      : "the capture of this graph has not ended");
+    }
+    return graph_;
 }
 
 void StreamGraph::instantiate() {
     if (exec_ != nullptr) return;
     const CudaDevice::Guard guard(device_);
-    check(driver().cuGraphInstantiate(&exec_, graph_, kFreeOnLaunch), "making a graph ready");
+    check(driver().cuGraphInstantiate(&exec_, handle(), kFreeOnLaunch), "making a graph ready");
 }
 
 void StreamGraph::launch(const Stream& stream) {
@@ -127,8 +158,18 @@ void StreamGraph::launch(const Stream& stream) {
     check(driver().cuGraphLaunch(exec_, stream.handle()), "launching a graph");
 }
 
+void StreamGraph::add_to(const Stream& stream) {
+    const CudaDevice::Guard guard(device_);
+    const CapturePlace place = capture_place(stream);
+    NodeHandle node = nullptr;
+    check(driver().cuGraphAddChildGraphNode(&node, place.graph, place.waits, place.count, handle()),
+          "recording a graph inside a graph");
+    continue_after(stream, node);
+    device_.keep(memory_);
+}
+
 void StreamGraph::write_dot(const std::string& path) const {
-    check(driver().cuGraphDebugDotPrint(graph_, path.c_str(), kVerbose), "describing a graph");
+    check(driver().cuGraphDebugDotPrint(handle(), path.c_str(), kVerbose), "describing a graph");
 }
 
 }  // namespace weft::runtime::cuda

@@ -11,6 +11,9 @@ namespace weft::runtime::cuda {
 class Event {
   public:
     Event(CudaDevice& device, bool timing, bool interprocess);
+    // Somebody else's, or (`owned`) one that was opened for us.
+    Event(CudaDevice& device, EventHandle handle, bool owned)
+        : device_(device), handle_(handle), timing_(true), owned_(owned) {}
     ~Event();
     Event(const Event&) = delete;
     Event& operator=(const Event&) = delete;
@@ -28,6 +31,7 @@ class Event {
     CudaDevice& device_;
     EventHandle handle_ = nullptr;
     bool timing_;
+    bool owned_ = true;
 };
 
 class Stream {
@@ -56,12 +60,19 @@ class Stream {
     bool owned_;
 };
 
-// Work recorded from a stream; launched as one.
+// What a capture forbids meanwhile: what would disturb it, from all threads or from its own, or nothing
+// (CUstreamCaptureMode).
+enum class CaptureMode : int { Global = 0, ThreadLocal = 1, Relaxed = 2 };
+
+// Work recorded from a stream; launched as one. Memory that it uses lives as long as it does.
 class StreamGraph {
   public:
-    // From now on what goes to the stream is recorded and not run.
-    static void begin(const Stream& stream, bool only_this_thread);
-    static std::unique_ptr<StreamGraph> end(const Stream& stream);
+    // From now on what goes to the stream is recorded and not run. `external`: somebody else has begun the capture of
+    // the stream, and will end it.
+    static std::unique_ptr<StreamGraph> begin(const Stream& stream, CaptureMode mode, bool external);
+    void end(const Stream& stream);
+    // Inside another capture, of `stream`: this graph becomes part of it.
+    void add_to(const Stream& stream);
     ~StreamGraph();
     StreamGraph(const StreamGraph&) = delete;
     StreamGraph& operator=(const StreamGraph&) = delete;
@@ -73,11 +84,25 @@ class StreamGraph {
     void write_dot(const std::string& path) const;
 
   private:
-    StreamGraph(CudaDevice& device, GraphHandle graph) : device_(device), graph_(graph) {}
+    StreamGraph(CudaDevice& device, bool external);
+    GraphHandle handle() const;  // throws where there is none
 
     CudaDevice& device_;
-    GraphHandle graph_;
+    bool external_;
+    std::shared_ptr<GraphMemory> memory_;
+    GraphHandle graph_ = nullptr;
     GraphExecHandle exec_ = nullptr;
 };
+
+// Where the capture of a stream stands: the graph, and the nodes that the next one waits for.
+struct CapturePlace {
+    GraphHandle graph = nullptr;
+    const NodeHandle* waits = nullptr;
+    size_t count = 0;
+};
+// Throws where the stream is not captured.
+CapturePlace capture_place(const Stream& stream);
+// What the stream gets next waits for this node.
+void continue_after(const Stream& stream, NodeHandle node);
 
 }  // namespace weft::runtime::cuda

@@ -42,6 +42,66 @@ TEST(Nvptx, ReadsGlobalMemoryAndKeepsNothingInLocal) {
     EXPECT_EQ(assemble(ptx, "sm_75"), "");
 }
 
+TEST(Nvptx, TakesFourItemsAThreadWhereArraysAreDense) {
+    const std::string ptx = of_text(kSaxpy, {.dense = true});
+    EXPECT_EQ(count(ptx, "ld.global.v4.f32"), 2U) << ptx;
+    EXPECT_EQ(count(ptx, "st.global.v4.f32"), 1U) << ptx;
+    EXPECT_EQ(assemble(ptx, "sm_75"), "");
+}
+
+TEST(Nvptx, StridesOfDenseArraysAreConstants) {
+    const std::string ptx = of_text(R"(kernel @k(%x: array<f32, 1>, %y: array<f32, 1>, %n: i32) {
+  %i = thread.index [0] : i32
+  %0 = const 0 : f32
+  %1 = const 0 : i32
+  %2 = const 1 : i32
+  %s = for(%1, %n, %2, %0) : f32 {(%j: i32, %q: f32)
+    %3 = at(%x, %j) : ref<f32>
+    %4 = load(%3) : f32
+    %5 = add(%q, %4) : f32
+    yield(%5)
+  }
+  %o = at(%y, %i) : ref<f32>
+  store(%o, %s)
+  return
+}
+)",
+                                    {.dense = true});
+    EXPECT_EQ(count(ptx, "mul.lo.s64"), 0U) << ptx;
+    EXPECT_EQ(count(ptx, ".v4"), 0U) << "a loop is enough for a thread";
+    EXPECT_EQ(assemble(ptx, "sm_75"), "");
+}
+
+TEST(Nvptx, SumsInThreadsAndWarpsBeforeItAddsToOneAddress) {
+    const auto text = [] {
+        return std::string(R"(kernel @k(%x: array<T, 1>, %o: array<T, 1>) {
+  %i = thread.index [0] : i32
+  %r = at(%x, %i) : ref<T>
+  %v = load(%r) : T
+  %zero = const 0 : i32
+  %to = at(%o, %zero) : ref<T>
+  %old = atomic.add(%to, %v) : T
+  return
+}
+)");
+    };
+    for (const std::string type : {"f32", "f64", "i32", "u64"}) {
+        std::string source = text();
+        for (size_t at = 0; (at = source.find('T', at)) != std::string::npos;) source.replace(at, 1, type);
+        const std::string ptx = of_text(source, {.dense = true});
+        EXPECT_GE(count(ptx, "shfl.sync.down"), 5U) << ptx;
+        EXPECT_EQ(count(ptx, "atom.") + count(ptx, "red."), 1U) << ptx;
+        EXPECT_EQ(assemble(ptx, "sm_75"), "") << ptx;
+    }
+}
+
+TEST(Nvptx, KeepsLaunchBounds) {
+    const std::string ptx = of_text(kSaxpy, {.max_threads = 128, .min_blocks = 2, .max_registers = 40});
+    EXPECT_NE(ptx.find(".maxntid 128"), std::string::npos) << ptx;
+    EXPECT_NE(ptx.find(".minnctapersm 2"), std::string::npos) << ptx;
+    EXPECT_NE(ptx.find(".maxnreg 40"), std::string::npos) << ptx;
+}
+
 TEST(Nvptx, FusesOnlyWhenAsked) {
     EXPECT_EQ(of_text(kSaxpy).find("fma.rn"), std::string::npos);
     EXPECT_NE(of_text(kSaxpy, {.contract = true}).find("fma.rn.f32"), std::string::npos);

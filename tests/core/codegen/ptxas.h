@@ -55,8 +55,10 @@ inline std::string ptx_of(const ir::Module& module, const codegen::Options& opti
 }
 
 inline void expect_assembles(const ir::Module& module) {
-    const std::string ptx = ptx_of(module);
-    EXPECT_EQ(assemble(ptx, "sm_75"), "") << ptx;
+    for (const bool dense : {false, true}) {
+        const std::string ptx = ptx_of(module, {.dense = dense});
+        EXPECT_EQ(assemble(ptx, "sm_75"), "") << ptx;
+    }
 }
 
 }  // namespace weft::testing

@@ -1,0 +1,125 @@
+#include "codegen/gpu_plan.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/layout.h"
+#include "opt/item_forms.h"
+
+namespace weft::codegen {
+namespace {
+
+using ir::Op;
+using ir::Opcode;
+
+constexpr int kItems = 4;
+// Beyond these a thread has enough to do with one item, and needs its registers for that.
+constexpr int kMostOps = 48;
+constexpr int64_t kMostBytes = 64;
+
+int coordinates_of(const ir::Module& module) {
+    int out = 0;
+    for (const auto& function : module.functions) {
+        ir::walk(function->body, [&](const Op& op) {
+            if (op.code == Opcode::ThreadIndex) out = std::max(out, static_cast<int>(op.ints.at(0)) + 1);
+        });
+    }
+    return out;
+}
+
+bool is_number(ir::Type type) {
+    if (!type.is(ir::TypeKind::Scalar)) return false;
+    switch (type.element()) {
+        case ir::Scalar::I32:
+        case ir::Scalar::U32:
+        case ir::Scalar::I64:
+        case ir::Scalar::U64:
+        case ir::Scalar::F32:
+        case ir::Scalar::F64:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// The ops of the body and of branches in it; nothing of what is repeated.
+template <typename Visit>
+void walk_once(const ir::Region& region, const Visit& visit) {
+    for (const Op* op : region.ops) {
+        visit(*op);
+        if (op->code == Opcode::If) {
+            for (const auto& inner : op->regions) walk_once(*inner, visit);
+        }
+    }
+}
+
+std::vector<const Op*> find_sums(const ir::Function& kernel) {
+    std::unordered_set<const ir::Value*> used;
+    ir::walk(kernel.body, [&](const Op& op) { used.insert(op.operands.begin(), op.operands.end()); });
+    const opt::ItemForms forms(kernel);
+    std::vector<const Op*> out;
+    walk_once(kernel.body, [&](const Op& op) {
+        if (op.code == Opcode::Atomic && op.atomic() == ir::AtomicKind::Add && is_number(op.operands[1]->type) &&
+            !used.contains(op.result()) && forms.uniform(op.operands[0])) {
+            out.push_back(&op);
+        }
+    });
+    // An item that reads on after its sum sees it, if the addresses meet: then nothing is put off.
+    bool seen = false;
+    bool reads_later = false;
+    ir::walk(kernel.body, [&](const Op& op) {
+        const bool sum = std::ranges::find(out, &op) != out.end();
+        seen |= sum;
+        const bool touches = op.code == Opcode::Load || op.code == Opcode::Store || op.code == Opcode::Call ||
+                             op.code == Opcode::Native || (op.code == Opcode::Atomic && !sum);
+        reads_later |= seen && touches;
+    });
+    if (reads_later) out.clear();
+    return out;
+}
+
+// Whether items do nothing but read, compute and write: then four side by side cost little and save transactions.
+bool streams(const ir::Function& kernel, const std::vector<const Op*>& sums) {
+    int64_t bytes = 0;
+    int count = 0;
+    bool plain = true;
+    ir::walk(kernel.body, [&](const Op& op) {
+        ++count;
+        switch (op.code) {
+            case Opcode::Load:
+                bytes += ir::size_of(op.result()->type);
+                break;
+            case Opcode::Store:
+                bytes += ir::size_of(op.operands[1]->type);
+                break;
+            case Opcode::Atomic:
+                plain &= std::ranges::find(sums, &op) != sums.end();
+                break;
+            case Opcode::Call:
+            case Opcode::Native:
+            case Opcode::Print:
+            case Opcode::Assert:
+            case Opcode::StackNew:
+            case Opcode::If:
+            case Opcode::For:
+            case Opcode::While:
+                plain = false;
+                break;
+            default:
+                break;
+        }
+    });
+    return plain && count <= kMostOps && bytes > 0 && bytes <= kMostBytes;
+}
+
+}  // namespace
+
+GpuPlan plan_for_gpu(const ir::Module& module, const ir::Function& kernel) {
+    GpuPlan out;
+    out.coordinates = coordinates_of(module);
+    out.sums = find_sums(kernel);
+    if (out.coordinates <= 1 && streams(kernel, out.sums)) out.items = kItems;
+    return out;
+}
+
+}  // namespace weft::codegen

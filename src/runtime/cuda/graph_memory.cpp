@@ -1,0 +1,34 @@
+#include "runtime/cuda/graph_memory.h"
+
+#include <utility>
+
+#include "runtime/cuda/cuda_device.h"
+
+namespace weft::runtime::cuda {
+namespace {
+
+constexpr int kCaptureRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+
+}  // namespace
+
+GraphMemory::~GraphMemory() {
+    // Objects first: what they give back may come here.
+    objects_.clear();
+    for (const Address block : blocks_) device_.free_block(block);
+}
+
+void GraphMemory::take(Address block) {
+    const std::lock_guard lock(mutex_);
+    blocks_.push_back(block);
+}
+
+void GraphMemory::keep(std::shared_ptr<const void> object) {
+    const std::lock_guard lock(mutex_);
+    objects_.push_back(std::move(object));
+}
+
+OutsideCapture::OutsideCapture() : mode_(kCaptureRelaxed) { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
+
+OutsideCapture::~OutsideCapture() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
+
+}  // namespace weft::runtime::cuda

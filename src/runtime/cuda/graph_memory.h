@@ -1,0 +1,45 @@
+// What recorded work uses lives as long as the record: memory that was allocated or given back while it was recorded,
+// and whatever else was handed over (arrays of the host, arguments of launches).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+
+namespace weft::runtime::cuda {
+
+class CudaDevice;
+
+class GraphMemory {
+  public:
+    explicit GraphMemory(CudaDevice& device) : device_(device) {}
+    ~GraphMemory();
+    GraphMemory(const GraphMemory&) = delete;
+    GraphMemory& operator=(const GraphMemory&) = delete;
+
+    // A block of the device's that nobody else holds any more.
+    void take(Address block);
+    void keep(std::shared_ptr<const void> object);
+
+  private:
+    CudaDevice& device_;
+    std::mutex mutex_;
+    std::vector<Address> blocks_;
+    std::vector<std::shared_ptr<const void>> objects_;
+};
+
+// Allows this thread, while it lives, what a capture forbids to be done beside it: none of it becomes part of that.
+class OutsideCapture {
+  public:
+    OutsideCapture();
+    ~OutsideCapture();
+    OutsideCapture(const OutsideCapture&) = delete;
+    OutsideCapture& operator=(const OutsideCapture&) = delete;
+
+  private:
+    int mode_;
+};
+
+}  // namespace weft::runtime::cuda
