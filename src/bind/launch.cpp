@@ -22,7 +22,6 @@
 #include "bind/values.h"
 #include "ir/layout.h"
 #include "runtime/array_places.h"
-#include "runtime/copy.h"
 #include "runtime/launch.h"
 #include "runtime/launch_record.h"
 #include "runtime/runtime.h"
@@ -331,7 +330,7 @@ nb::object own_gradient(PyObject* argument) {
 // An array in place of a gradient that an adjoint uses up.
 runtime::Array copy_of(const runtime::Array& original) {
     const runtime::Array made(original.element(), original.shape(), original.device(), false);
-    perform([made, original] { runtime::copy(made, original); }, {made});
+    perform(runtime::CopyStep{made, original});
     return made;
 }
 

@@ -71,7 +71,8 @@ std::vector<const Op*> find_sums(const ir::Function& kernel) {
         const bool sum = std::ranges::find(out, &op) != out.end();
         seen |= sum;
         const bool touches = op.code == Opcode::Load || op.code == Opcode::Store || op.code == Opcode::Call ||
-                             op.code == Opcode::Native || (op.code == Opcode::Atomic && !sum);
+                             op.code == Opcode::Native || op.code == Opcode::Snippet ||
+                             (op.code == Opcode::Atomic && !sum);
         reads_later |= seen && touches;
     });
     if (reads_later) out.clear();
@@ -97,6 +98,7 @@ bool streams(const ir::Function& kernel, const std::vector<const Op*>& sums) {
                 break;
             case Opcode::Call:
             case Opcode::Native:
+            case Opcode::Snippet:
             case Opcode::Print:
             case Opcode::Assert:
             case Opcode::StackNew:
