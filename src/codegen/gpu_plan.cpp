@@ -60,7 +60,8 @@ std::vector<const Op*> find_sums(const ir::Function& kernel) {
     std::vector<const Op*> out;
     walk_once(kernel.body, [&](const Op& op) {
         if (op.code == Opcode::Atomic && op.atomic() == ir::AtomicKind::Add && is_number(op.operands[1]->type) &&
-            !used.contains(op.result()) && forms.uniform(op.operands[0])) {
+            !used.contains(op.result()) && forms.uniform(op.operands[0]) &&
+            ir::local_array_of(op.operands[0]) == nullptr) {
             out.push_back(&op);
         }
     });
