@@ -359,6 +359,68 @@ def test_what_the_replay_writes_is_what_the_adjoint_reads():
     np.testing.assert_allclose(x.grad.numpy(), 2 / at, rtol=1e-6)
 
 
+@wp.func_native(
+    "float v = sinf(x); for (int i = 0; i < 2; ++i) v += x * i; return v;", "adj_x += (cosf(x) + 1.0f) * adj_ret;"
+)
+def curve(x: float) -> float: ...
+
+
+@wp.func_native("return float(atomicAdd(count, 1)) + x;", "adj_x += adj_ret;")
+def counted(count: wp.array(dtype=int), x: float) -> float: ...
+
+
+@wp.func_native("seen[i] = x; return 2.0f * x;", "adj_x += 2.0f * adj_ret;", "return 2.0f * x;")
+def seen_and_doubled(seen: wp.array(dtype=float), i: int, x: float) -> float: ...
+
+
+@wp.kernel
+def squares_of_curve(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    v = curve(x[i])
+    y[i] = v * v
+
+
+@wp.kernel
+def squares_of_counted(x: wp.array(dtype=float), y: wp.array(dtype=float), count: wp.array(dtype=int)):
+    i = wp.tid()
+    v = counted(count, x[i])
+    y[i] = v * v
+
+
+@wp.kernel
+def sums_of_counted(x: wp.array(dtype=float), y: wp.array(dtype=float), count: wp.array(dtype=int)):
+    i = wp.tid()
+    y[i] = counted(count, x[i]) + x[i]
+
+
+@wp.kernel
+def squares_of_doubled(x: wp.array(dtype=float), y: wp.array(dtype=float), seen: wp.array(dtype=float)):
+    i = wp.tid()
+    v = seen_and_doubled(seen, i, x[i])
+    y[i] = v * v
+
+
+def test_a_snippet_runs_again_only_if_it_changes_nothing():
+    at = np.array([0.5, 1.0, 1.5])
+
+    def gradient(kernel, *more):
+        x, y = floats(at), floats(np.zeros(3))
+        with wp.Tape() as tape:
+            wp.launch(kernel, 3, inputs=[x, y, *more])
+        tape.backward(grads={y: floats(np.ones(3), False)})
+        return x.grad.numpy()
+
+    np.testing.assert_allclose(gradient(squares_of_curve), 2 * (np.sin(at) + at) * (np.cos(at) + 1), rtol=1e-6)
+    count = wp.zeros(1, dtype=int)
+    with pytest.raises(wp.WarpGradientError, match="would change memory a second time") as error:
+        gradient(squares_of_counted, count)
+    assert "def counted" in error.value.text
+    count.zero_()
+    np.testing.assert_array_equal(gradient(sums_of_counted, count), [2, 2, 2])
+    assert count.numpy()[0] == 3
+    np.testing.assert_array_equal(gradient(squares_of_doubled, wp.zeros(3, dtype=float)), 8 * at)
+
+
 # ---- gradients that are refused ----
 
 

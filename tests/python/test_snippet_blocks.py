@@ -103,7 +103,9 @@ def test_a_scan_by_shuffles(size):
 
 
 @wp.func_native("""
-    __shared__ int bins[16];  // zero at the start of each block
+    __shared__ int bins[16];
+    for (int k = threadIdx.x; k < 16; k += blockDim.x) bins[k] = 0;
+    __syncthreads();
     atomicAdd(&bins[x[i]], 1);
     __syncthreads();
     if (threadIdx.x < 16) atomicAdd(&out[threadIdx.x], bins[threadIdx.x]);
@@ -114,6 +116,26 @@ def histogram(x: wp.array(dtype=int), out: wp.array(dtype=int), i: int): ...
 @wp.kernel
 def histogram_kernel(x: wp.array(dtype=int), out: wp.array(dtype=int)):
     histogram(x, out, wp.tid())
+
+
+@wp.func_native("""
+    __shared__ int count;
+    if (threadIdx.x % 2) atomicAdd(&count, 1);
+    __syncthreads();
+    out[i] = count;
+""")
+def count_odd(out: wp.array(dtype=int), i: int): ...
+
+
+@wp.kernel
+def count_odd_kernel(out: wp.array(dtype=int)):
+    count_odd(out, wp.tid())
+
+
+def test_shared_memory_of_the_cpu_is_zero_at_the_start_of_each_block():
+    out = wp.zeros(640, dtype=int, device="cpu")
+    wp.launch(count_odd_kernel, 640, inputs=[out], block_dim=64, device="cpu")
+    np.testing.assert_array_equal(out.numpy(), np.full(640, 32))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -233,6 +255,10 @@ def test_where_the_size_of_blocks_comes_from():
     command = wp.launch(sizes_kernel, 8, inputs=[out], block_dim=64, record_cmd=True)
     command.launch()
     assert found() == 64
+    with wp.Tape() as tape:
+        wp.launch(sizes_kernel, 8, inputs=[out], block_dim=32)
+    tape.backward()
+    assert found() == 32
     with wp.ScopedCapture() as capture:
         wp.launch(sizes_kernel, 8, inputs=[out], block_dim=48)
     wp.capture_launch(capture.graph)
@@ -270,13 +296,13 @@ def too_much_kernel(out: wp.array(dtype=int)):
 
 
 def test_a_barrier_that_some_never_reach_is_an_error():
-    out = wp.zeros(64, dtype=int)
+    out = wp.zeros(64, dtype=int, device="cpu")
     for kernel, message in (
         (divergent_kernel, "5 of the 64 threads of block 0 wait at a barrier which the others never reach"),
         (divergent_warp_kernel, "31 of the 64 threads of block 0 wait for lanes of their warp which never come"),
     ):
         with pytest.raises(wp.WarpRuntimeError, match=message):
-            wp.launch(kernel, 64, inputs=[out], block_dim=64)
+            wp.launch(kernel, 64, inputs=[out], block_dim=64, device="cpu")
             wp.synchronize()
         sums = wp.zeros(2, dtype=int)
         wp.launch(reduce_kernel, 64, inputs=[wp.ones(64, dtype=int), sums], block_dim=32)
@@ -285,5 +311,5 @@ def test_a_barrier_that_some_never_reach_is_an_error():
 
 def test_too_much_shared_memory():
     with pytest.raises(wp.WarpCodegenError, match="take 80000 bytes of __shared__ memory: a block has 49152") as error:
-        wp.launch(too_much_kernel, 1, inputs=[wp.zeros(1, dtype=int)])
+        wp.launch(too_much_kernel, 1, inputs=[wp.zeros(1, dtype=int, device="cpu")], device="cpu")
     assert "def too_much" in error.value.text

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kSection = "weft_shared";
 // What CUDA gives a block of static shared memory.
-constexpr int64_t kMostShared = 48 * 1024;
+constexpr int64_t kMostShared = int64_t{48} << 10;
 
 const Location& first_snippet(const ir::Module& module) {
     static const Location nowhere;
@@ -111,8 +111,9 @@ void use_blocks(const ir::Module& source, llvm::Module& module) {
         }
     }
     auto* byte = llvm::Type::getInt8Ty(module.getContext());
-    new llvm::GlobalVariable(module, byte, true, llvm::GlobalValue::ExternalLinkage, llvm::ConstantInt::get(byte, 1),
-                             kRunsBlocks);
+    auto* mark = llvm::cast<llvm::GlobalVariable>(module.getOrInsertGlobal(kRunsBlocks, byte));
+    mark->setConstant(true);
+    mark->setInitializer(llvm::ConstantInt::get(byte, 1));
 }
 
 }  // namespace weft::codegen::llvm_backend

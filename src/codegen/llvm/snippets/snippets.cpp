@@ -1,7 +1,10 @@
 #include "codegen/llvm/snippets/snippets.h"
 
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Demangle/Demangle.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Linker/Linker.h>
 
 #include <algorithm>
@@ -109,6 +112,46 @@ void check_calls(const llvm::Module& made, const SnippetText& text, const Machin
     }
 }
 
+// Whether running the function changes anything but its own variables and what its last parameters, from `results` on,
+// point to.
+bool has_effects(llvm::Function& function, unsigned results) {
+    for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+        if (!instruction.mayWriteToMemory()) continue;
+        const llvm::Value* place = nullptr;
+        if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) place = store->getPointerOperand();
+        if (const auto* intrinsic = llvm::dyn_cast<llvm::AnyMemIntrinsic>(&instruction))
+            place = intrinsic->getRawDest();
+        if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
+            // The mathematics of the C library.
+            const llvm::Function* callee = call->getCalledFunction();
+            const bool maths =
+                callee != nullptr && callee->isDeclaration() && !callee->getName().starts_with("weft_") &&
+                llvm::none_of(call->args(), [](const llvm::Use& use) { return use->getType()->isPointerTy(); });
+            if (maths && (!callee->isIntrinsic() || callee->doesNotAccessMemory())) continue;
+        }
+        if (place == nullptr) return true;
+        const llvm::Value* object = llvm::getUnderlyingObject(place);
+        const auto* argument = llvm::dyn_cast<llvm::Argument>(object);
+        if (!llvm::isa<llvm::AllocaInst>(object) && (argument == nullptr || argument->getArgNo() < results))
+            return true;
+    }
+    return false;
+}
+
+// A snippet that the backward pass would run a second time must change nothing.
+void check_repeated(llvm::Module& made, const SnippetText& text) {
+    for (const ir::Op* op : text.snippets) {
+        if (op->snippet_use() != ir::SnippetUse::Repeat) continue;
+        llvm::Function* function = made.getFunction(snippet_symbol(*op));
+        if (!has_effects(*function, static_cast<unsigned>(op->operands.size()))) continue;
+        throw UserError(ErrorKind::Gradient,
+                        "the backward pass needs what this native function returns, but running it again would change "
+                        "memory a second time",
+                        op->location)
+            .with_note("give @wp.func_native a replay_snippet that returns the same and changes nothing");
+    }
+}
+
 #endif
 
 }  // namespace
@@ -123,7 +166,10 @@ void link_snippets(const ir::Module& module, [[maybe_unused]] llvm::Module& targ
     if (!made) refuse(messages, text);
     check_calls(*made, text, machine);
     made->setDataLayout(target.getDataLayout());
-    if (options.optimize > 0) unroll(*made);
+    const bool repeats = std::ranges::any_of(
+        text.snippets, [](const ir::Op* op) { return op->snippet_use() == ir::SnippetUse::Repeat; });
+    if (options.optimize > 0 || repeats) unroll(*made);
+    check_repeated(*made, text);
     std::set<std::string> names;
     for (const llvm::GlobalValue& value : made->global_values()) {
         if (!value.isDeclaration()) names.insert(value.getName().str());
