@@ -329,7 +329,19 @@ inline int printf(const char* format, A... values) {
     return 0;
 }
 #endif
+// Compiled in debug mode only, where it is defined again for each snippet (codegen/snippet_text.cpp).
 #define assert(condition) ((void)0)
+namespace weft {
+#ifdef __CUDA__
+extern "C" __attribute__((device)) void weft_report_failure(const char*, const void*, int64_t, const int64_t*, int32_t);
+__attribute__((device)) inline void assert_failed(const char* text, const void* shape, int64_t item) {
+    weft_report_failure(text, shape, item, nullptr, 0);
+}
+#else
+extern "C" void weft_assert_failed(const char*, int64_t, ...);
+inline void assert_failed(const char* text, const void*, int64_t item) { weft_assert_failed(text, item); }
+#endif
+}  // namespace weft
 
 #ifdef __CUDA__
 #pragma clang force_cuda_host_device end

@@ -28,7 +28,7 @@ void repeat_snippet(Builder& b, const Op& op, ValueMap& values) {
     std::vector<Type> types;
     for (const Value* v : op.results) types.push_back(v->type);
     b.set_location(op.location);
-    const std::vector<Value*> results = b.snippet(op.text, SnippetUse::Repeat, types, operands);
+    const std::vector<Value*> results = b.snippet(op.text, SnippetUse::Repeat, false, types, operands);
     for (size_t i = 0; i < results.size(); ++i) values[op.results[i]] = results[i];
 }
 

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "codegen/cxx/types.h"
+#include "codegen/snippet_place.h"
 #include "ir/layout.h"
 #include "ir/snippet_header.h"
 
@@ -97,6 +99,27 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
 }
 
+// What a failed assert of each line says, as a format of printf.
+std::string assertion_texts(const ir::Op& op) {
+    const std::string_view source = ir::SnippetHeader(op.text).source;
+    std::string out = "WEFT_INLINE const char* weft_assertion(int line) {\n";
+    int line = 1;
+    for (size_t begin = 0; begin <= source.size(); ++line) {
+        const size_t end = std::min(source.find('\n', begin), source.size());
+        const size_t at = source.substr(begin, end - begin).find("assert");
+        if (at != std::string_view::npos) {
+            std::string text;
+            const Location place = snippet_place(op, line, static_cast<int>(at) + 1);
+            for (const char c : "assertion failed" + render("", place, {})) text += c == '%' ? "%%" : std::string(1, c);
+            out += "    if (line == " + std::to_string(line) + ") return " + cxx::quoted(text) + ";\n";
+        }
+        begin = end + 1;
+    }
+    return out + "    return \"assertion failed in a native snippet\";\n}\n" +
+           "#undef assert\n#define assert(condition) ((condition) ? (void)0 : weft::assert_failed("
+           "weft_assertion(__LINE__), weft_launch, weft_item))\n";
+}
+
 // One snippet: its types, its text as a function, and the function that is called.
 std::string definition(const ir::Op& op, size_t index) {
     const ir::SnippetHeader header(op.text);
@@ -171,9 +194,16 @@ std::string definition(const ir::Op& op, size_t index) {
         pass(kind + "&", name);
     }
     std::string out = "namespace weft_snippet_" + number + " {\n" + types.definitions();
+    if (op.snippet_asserts()) {
+        arguments += (arguments.empty() ? "" : ", ") + std::string("const void* weft_shape, const wp::int64* weft_at");
+        pass("const void*", "weft_launch");
+        pass("wp::int64", "weft_item");
+        setup += "    const void* weft_launch = weft_shape;\n    const wp::int64 weft_item = *weft_at;\n";
+        out += assertion_texts(op);
+    }
     out += "WEFT_INLINE " + result + " body(" + parameters + ") {\n";
     out += "#line 1 \"snippet:" + number + "\"\n" + std::string(header.source);
-    out += "\n#line 1 \"end:" + number + "\"\n}\n";
+    out += "\n#line 1 \"end:" + number + "\"\n}\n#undef assert\n#define assert(condition) ((void)0)\n";
     out += "extern \"C\" WEFT_INLINE_ENTRY void " + snippet_symbol(op) + "(" + arguments + ") {\n" + setup + "    ";
     if (returns) out += "const auto& weft_returned = ";
     out += "body(" + passed + ");\n" + stores + "}\n}\n";
@@ -184,7 +214,8 @@ std::string definition(const ir::Op& op, size_t index) {
 
 std::string snippet_symbol(const ir::Op& snippet) {
     Hasher hasher;
-    hasher.add_field(snippet.text).add_field(std::to_string(snippet.ints.at(0)));
+    hasher.add_field(snippet.text);
+    for (const int64_t word : snippet.ints) hasher.add_field(std::to_string(word));
     for (const ir::Value* v : snippet.operands) hasher.add_field(v->type.str());
     for (const ir::Value* v : snippet.results) hasher.add_field(v->type.str());
     return "weft_snippet_" + hasher.hex().substr(0, 32);

@@ -1,6 +1,7 @@
 // The C++ source of a module's snippets (ir/ops.def, Snippet), for a compiler that has read device/snippets/ before.
 // Each becomes a function `extern "C" void <symbol>(void* operand..., void* result...)`: values and array descriptors
-// lie in memory as ir/layout.h says, a reference is the address it refers to; results follow.
+// lie in memory as ir/layout.h says, a reference is the address it refers to; results follow. Where C++ asserts, the
+// LaunchShape and the address of the item's number come last.
 #pragma once
 
 #include <string>

@@ -117,7 +117,7 @@ class NativeLowering {
         for (const Named& operand : operands) header += operand.name + " ";
         header += ">";
         for (const Named& result : results) header += " " + result.name;
-        b.return_(b.snippet(header + "\n" + text, use, function.results, arguments));
+        b.return_(b.snippet(header + "\n" + text, use, instances_.options().assertions, function.results, arguments));
         return function;
     }
 

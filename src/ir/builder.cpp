@@ -482,10 +482,10 @@ Value* Builder::native(std::string_view symbol, Type result, Values arguments) {
     return emit_op(Opcode::Native, arguments, {&result, 1}, {}, symbol).result();
 }
 
-std::vector<Value*> Builder::snippet(std::string_view text, SnippetUse use, std::span<const Type> results,
+std::vector<Value*> Builder::snippet(std::string_view text, SnippetUse use, bool asserts, std::span<const Type> results,
                                      Values arguments) {
-    const auto word = static_cast<int64_t>(use);
-    return emit_op(Opcode::Snippet, arguments, results, {&word, 1}, text).results;
+    const int64_t words[] = {static_cast<int64_t>(use), asserts ? 1 : 0};
+    return emit_op(Opcode::Snippet, arguments, results, words, text).results;
 }
 
 void Builder::print(std::string_view format, Values arguments) { emit_op(Opcode::Print, arguments, {}, {}, format); }

@@ -83,7 +83,7 @@ class Builder {
     std::vector<Value*> call(const Function& callee, std::span<Value* const> arguments);
     std::vector<Value*> gradient(const Function& callee, std::span<Value* const> arguments);
     Value* native(std::string_view symbol, Type result, std::span<Value* const> arguments);
-    std::vector<Value*> snippet(std::string_view text, SnippetUse use, std::span<const Type> results,
+    std::vector<Value*> snippet(std::string_view text, SnippetUse use, bool asserts, std::span<const Type> results,
                                 std::span<Value* const> arguments);
     void print(std::string_view format, std::span<Value* const> arguments);
     void assertion(Value* condition, std::string_view format, std::span<Value* const> numbers = {});

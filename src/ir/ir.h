@@ -86,6 +86,7 @@ struct Op {
     MathFn math() const { return static_cast<MathFn>(ints.at(0)); }
     AtomicKind atomic() const { return static_cast<AtomicKind>(ints.at(0)); }
     SnippetUse snippet_use() const { return static_cast<SnippetUse>(ints.at(0)); }
+    bool snippet_asserts() const { return ints.at(1) != 0; }
 };
 
 struct Region {

@@ -308,7 +308,9 @@ class Verifier {
                 want(!op.text.empty(), "has no symbol");
                 break;
             case Opcode::Snippet:
-                want(op.text.find('\n') != std::string::npos && word() >= 0 && word() <= 2, "has no source");
+                want(op.text.find('\n') != std::string::npos && op.ints.size() == 2 && op.ints[0] >= 0 &&
+                         op.ints[0] <= 2,
+                     "has no source");
                 break;
             case Opcode::Print:
                 for (const Value* v : op.operands) want(v->type.is_scalar(), "prints scalars only");

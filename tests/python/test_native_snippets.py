@@ -226,6 +226,77 @@ def test_mathematics():
         np.testing.assert_allclose(out.numpy()[k], wanted, rtol=5e-7, atol=1e-7, err_msg=name)
 
 
+@wp.func_native("""
+    static const float table[4] = {1.0f, 10.0f, 100.0f, 1000.0f};
+    static constexpr int kWidth = 4;
+    #define TIMES(a, b) ((a) * (b))
+    auto larger = [](auto a, auto b) { return a < b ? b : a; };
+    struct Pair { float first; int second; };
+    Pair pair{table[i % kWidth], larger(i, 2)};
+    float v[3];
+    for (int k = 0; k < 3; ++k) v[k] = TIMES(pair.first, k + 1);
+    switch (i) {
+        case 0: return v[0];
+        case 1: goto second;
+        default: break;
+    }
+    return v[2] + pair.second;
+second:
+    return -v[1];
+""")
+def many_features(i: int) -> float: ...
+
+
+@wp.func
+def twice_of_many(i: int):
+    return 2.0 * many_features(i)
+
+
+@wp.kernel
+def features_kernel(out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = twice_of_many(i) + many_features(3 - i)
+
+
+def test_features_of_the_language():
+    out = floats(np.zeros(4))
+    wp.launch(features_kernel, 4, inputs=[out])
+    single = np.array([1.0, -20.0, 302.0, 3003.0])
+    np.testing.assert_array_equal(out.numpy(), 2 * single + single[::-1])
+
+
+@wp.func_native('asm("addl $5, %0" : "+r"(x)); return x;')
+def by_assembly(x: int) -> int: ...
+
+
+@wp.kernel
+def assembly_kernel(out: wp.array(dtype=int)):
+    out[0] = by_assembly(out[0])
+
+
+def test_inline_assembly_of_the_cpu():
+    out = wp.array([37], dtype=int, device="cpu")
+    wp.launch(assembly_kernel, 1, inputs=[out], device="cpu")
+    assert out.numpy()[0] == 42
+
+
+SCALARS = [(wp.float16, np.float16), (wp.float64, np.float64), (wp.int8, np.int8), (wp.uint64, np.uint64)]
+
+
+@pytest.mark.parametrize(("dtype", "numpy"), SCALARS)
+def test_scalar_types(dtype, numpy):
+    @wp.func_native("auto y = x[1] + x[0]; x[2] = y; return y * two;")
+    def combine(x: wp.array(dtype=dtype), two: dtype) -> dtype: ...
+
+    @wp.kernel(module="unique")
+    def combines(x: wp.array(dtype=dtype)):
+        x[3] = combine(x, dtype(2))
+
+    x = wp.array(np.array([3, 4, 0, 0], dtype=numpy), dtype=dtype)
+    wp.launch(combines, 1, inputs=[x])
+    np.testing.assert_array_equal(x.numpy(), np.array([3, 4, 7, 14], dtype=numpy))
+
+
 @wp.func_native('printf("item %d: %g and %s\\n", i, x, "text");')
 def show(i: int, x: float): ...
 
@@ -239,6 +310,35 @@ def test_printf(capfd):
     wp.launch(show_kernel, 2)
     wp.synchronize()
     assert sorted(capfd.readouterr().out.splitlines()) == ["item 0: 2.5 and text", "item 1: 2.5 and text"]
+
+
+@wp.func_native("""
+    assert(i % 2 == 0 || x[i] > 0.0f);
+    x[i] = 2.0f * x[i];
+""")
+def doubled_if_positive(x: wp.array(dtype=float), i: int): ...
+
+
+def test_assert_in_debug_mode():
+    def launch():
+        @wp.kernel(module="unique")
+        def asserts(x: wp.array(dtype=float)):
+            doubled_if_positive(x, wp.tid())
+
+        x = floats([-1, 1, -1, -1], False)
+        wp.launch(asserts, 4, inputs=[x])
+        wp.synchronize()
+        return x.numpy()
+
+    np.testing.assert_array_equal(launch(), [-2, 2, -2, -2])
+    mode, wp.config.mode = wp.config.mode, "debug"
+    try:
+        with pytest.raises(wp.WarpRuntimeError, match=r"in thread \(3\): assertion failed") as error:
+            launch()
+        assert "    assert(i % 2 == 0 || x[i] > 0.0f);\n    ^" in str(error.value)
+        assert f'File "{__file__}", line ' in str(error.value)
+    finally:
+        wp.config.mode = mode
 
 
 # ---- references ----

@@ -785,10 +785,16 @@ void FunctionEmitter::snippet(const ir::Op& op) {
         store(operand->type, value(operand), addresses.back());
     }
     for (const ir::Value* result : op.results) addresses.push_back(room(result->type));
+    const size_t results = op.operands.size();
+    if (op.snippet_asserts()) {
+        addresses.push_back(item_.shape);
+        addresses.push_back(entry_alloca(builder_.getInt64Ty(), "item"));
+        builder_.CreateStore(item_.item, addresses.back());
+    }
     const llvm::SmallVector<llvm::Type*, 8> types(addresses.size(), builder_.getPtrTy());
     builder_.CreateCall(outside(snippet_symbol(op), builder_.getVoidTy(), types), addresses);
     for (size_t i = 0; i < op.results.size(); ++i) {
-        values_[op.results[i]] = load(op.results[i]->type, addresses[op.operands.size() + i]);
+        values_[op.results[i]] = load(op.results[i]->type, addresses[results + i]);
     }
 }
 

@@ -34,6 +34,7 @@ struct Host {
         LLVMInitializeX86Target();
         LLVMInitializeX86TargetMC();
         LLVMInitializeX86AsmPrinter();
+        LLVMInitializeX86AsmParser();  // for inline assembly in native snippets
         triple = "x86_64-unknown-linux-gnu";
         std::string error;
         target = llvm::TargetRegistry::lookupTarget(triple, error);

@@ -25,7 +25,7 @@ std::string kernel(const std::string& source) {
             quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
         }
     }
-    return "kernel @k(%a: array<f32, 1>) {\n  %i = thread.index [0] : i32\n  snippet(%a, %i) [0] \"" + quoted +
+    return "kernel @k(%a: array<f32, 1>) {\n  %i = thread.index [0] : i32\n  snippet(%a, %i) [0, 0] \"" + quoted +
            "\"\n  return\n}\n";
 }
 
