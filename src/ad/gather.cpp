@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/verify.h"
+#include "opt/in_loop.h"
 #include "opt/item_forms.h"
 #include "opt/opt.h"
 
@@ -83,13 +84,6 @@ class Plan {
     }
 
   private:
-    static bool in_loop(const Op& op) {
-        for (const Op* above = op.parent->parent; above != nullptr; above = above->parent->parent) {
-            if (is_loop(*above)) return true;
-        }
-        return false;
-    }
-
     bool look(const Module& module) {
         std::set<const Value*> used;
         std::set<int> loaded;
@@ -122,7 +116,7 @@ class Plan {
             if (op.code == Opcode::Load) loads.push_back(place);
             if (op.code == Opcode::Store) {
                 // Of what is cleared, one value is read, once, before: a second one would be that of the cleared.
-                fits = fits && !in_loop(op) && std::none_of(stores.begin(), stores.end(), [&](const Place& other) {
+                fits = fits && !opt::in_loop(op) && std::none_of(stores.begin(), stores.end(), [&](const Place& other) {
                            return other.meets(place);
                        });
                 stored.insert(parameter);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "codegen/compile.h"
 #include "ir/layout.h"
+#include "opt/in_loop.h"
 #include "opt/opt.h"
 #include "runtime/image.h"
 #include "runtime/runtime.h"
@@ -47,6 +48,13 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
     deterministic_ = options.deterministic;
 }
 
+namespace {
+
+// Turns that a loop is taken to have where nothing is known.
+constexpr int64_t kTurns = 16;
+
+}  // namespace
+
 void Code::count_atomics(const ir::Function& function) {
     std::unordered_set<const ir::Value*> used;
     ir::walk(function.body, [&](const ir::Op& op) { used.insert(op.operands.begin(), op.operands.end()); });
@@ -56,7 +64,9 @@ void Code::count_atomics(const ir::Function& function) {
         if (op.code != ir::Opcode::Atomic || ir::local_array_of(op.operands[0]) != nullptr) return;
         const ir::Type type = op.operands[1]->type;
         const bool own = op.text == opt::kOwnElement;
-        if (!own) shared_atomics_ += type.is_aggregate() ? type.part_count() : 1;
+        const int numbers = type.is_aggregate() ? type.part_count() : 1;
+        if (!own) shared_atomics_ += numbers;
+        if (!own) shared_updates_ += numbers * (opt::in_loop(op) ? kTurns : 1);
         const bool last_wins = op.atomic() == ir::AtomicKind::Exchange;
         const bool ordered = last_wins || type.has_float_elements() || used.contains(op.result());
         (own ? ordered_own_ : ordered_) |= ordered;

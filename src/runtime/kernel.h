@@ -92,6 +92,8 @@ class Code {
 
     // Atomics that are not on own elements, in numbers: an item waits for so many locked instructions, at least.
     int shared_atomics() const { return shared_atomics_; }
+    // Numbers that an item updates by them, as far as the code tells.
+    int64_t shared_updates() const { return shared_updates_; }
 
     // Whether the order of items can change the bits that atomics leave: with floats, or where old values are used.
     // `owned`: own elements are each item's.
@@ -114,6 +116,7 @@ class Code {
     std::vector<Parameter> parameters_;
     std::vector<opt::OwnElements> own_elements_;
     int shared_atomics_ = 0;
+    int64_t shared_updates_ = 0;
     bool ordered_ = false;
     bool ordered_own_ = false;
     bool deterministic_ = false;

@@ -24,11 +24,19 @@ constexpr double kMeasuredNanoseconds = 2000;
 // What a locked instruction costs where threads meet, beyond a plain one.
 constexpr double kLockNanoseconds = 15;
 
+// Ranges of whole groups of lanes, where there are enough items: what is left of a group runs item by item.
+int64_t whole_groups(int64_t items) {
+    constexpr int64_t kWide = 64;
+    constexpr int64_t kNarrow = 16;
+    const int64_t group = items >= kWide ? kWide : items >= kNarrow ? kNarrow : 1;
+    return (items + group - 1) / group * group;
+}
+
 int64_t grain_of(const Code& code, int64_t items, int threads) {
     const float cost = code.item_cost.load(std::memory_order_relaxed);
     const int64_t even = std::max<int64_t>(1, items / (int64_t{threads} * 4));
-    if (cost <= 0) return std::max<int64_t>(even, 256);
-    return std::max(even, static_cast<int64_t>(kChunkNanoseconds / cost) + 1);
+    if (cost <= 0) return whole_groups(std::max<int64_t>(even, 256));
+    return whole_groups(std::max(even, static_cast<int64_t>(kChunkNanoseconds / cost) + 1));
 }
 
 // As many items at least, in whole blocks where the code wants these.
@@ -67,6 +75,9 @@ constexpr float kFades = 0.998F;
 // What it costs to fill a byte of a private copy with zeros and to add it to the array.
 constexpr double kCopyNanoseconds = 0.2;
 
+// All copies of a launch together are no larger.
+constexpr int64_t kMostCopyBytes = int64_t{256} << 20;
+
 // How a launch of several threads runs atomics that items share.
 enum class Way { OneThread, Locks, Copies };
 
@@ -86,7 +97,7 @@ Way best_way(Code& code, int64_t items, int threads, const PrivateCopies* copies
         {{Way::OneThread, &code.item_cost, alone},
          {Way::Locks, &code.together_cost, guess(code.together_cost, kLockNanoseconds * code.shared_atomics())}}};
     size_t count = 2;
-    if (copies != nullptr) {
+    if (copies != nullptr && copies->bytes() <= kMostCopyBytes / (threads - 1)) {
         const double bytes = static_cast<double>(copies->bytes()) * (threads - 1) / threads;
         choices[count++] = {Way::Copies, &code.copies_cost,
                             guess(code.copies_cost, kCopyNanoseconds * bytes / static_cast<double>(items))};
@@ -106,13 +117,13 @@ Way best_way(Code& code, int64_t items, int threads, const PrivateCopies* copies
 int64_t range_length(const Code& code, int64_t items, const PrivateCopies& copies) {
     constexpr int64_t kMostRanges = 64;
     constexpr int64_t kLeastItems = 256;
-    constexpr int64_t kLanes = 64;
-    // An atomic of an item weighs about as much as so many bytes of a copy.
-    constexpr int64_t kAtomicBytes = 8;
-    const int64_t work = items * kAtomicBytes * std::max(code.shared_atomics(), 1);
-    const int64_t paid = 1 + work / std::max<int64_t>(copies.bytes(), 1);
+    // Bytes of copies that an update of a number may bring with it: they cost about a quarter of it.
+    constexpr int64_t kUpdateBytes = 2;
+    const int64_t work = items * kUpdateBytes * std::max<int64_t>(code.shared_updates(), 1);
+    const int64_t bytes = std::max<int64_t>(copies.bytes(), 1);
+    const int64_t paid = 1 + std::min(work, kMostCopyBytes) / bytes;
     const int64_t ranges = std::clamp<int64_t>(std::min(paid, items / kLeastItems), 1, kMostRanges);
-    return ((items - 1) / ranges / kLanes + 1) * kLanes;
+    return whole_groups((items - 1) / ranges + 1);
 }
 
 // Whether the conditions of OwnElements hold for all arrays that have them.

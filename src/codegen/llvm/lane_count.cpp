@@ -4,19 +4,13 @@
 
 #include <unordered_set>
 
+#include "opt/in_loop.h"
 #include "opt/item_forms.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {
 
 constexpr int kVectorsASum = 4;
-
-bool in_loop(const ir::Op& op) {
-    for (const ir::Op* above = op.parent->parent; above != nullptr; above = above->parent->parent) {
-        if (ir::is_loop(*above)) return true;
-    }
-    return false;
-}
 
 bool is_uniform_place(const ir::Value* ref, const opt::ItemForms& forms) {
     for (; ref->op != nullptr && !ref->type.is(ir::TypeKind::Array); ref = ref->op->operands[0]) {
@@ -41,7 +35,7 @@ int lane_count(const ir::Function& kernel, int coordinates, int native) {
     bool sums = false;
     ir::walk(kernel.body, [&](const ir::Op& op) {
         sums = sums || (op.code == ir::Opcode::Atomic && op.atomic() == ir::AtomicKind::Add &&
-                        op.operands[1]->type.has_float_elements() && !used.contains(op.result()) && in_loop(op) &&
+                        op.operands[1]->type.has_float_elements() && !used.contains(op.result()) && opt::in_loop(op) &&
                         is_uniform_place(op.operands[0], forms));
     });
     return sums ? kVectorsASum * native : native;
