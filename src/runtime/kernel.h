@@ -115,18 +115,18 @@ class Code {
     std::shared_ptr<const ir::Module> module_;
     std::vector<Parameter> parameters_;
     std::vector<opt::OwnElements> own_elements_;
-    int shared_atomics_ = 0;
     int64_t shared_updates_ = 0;
+    int64_t block_bytes_ = 0;
+    int shared_atomics_ = 0;
     bool ordered_ = false;
     bool ordered_own_ = false;
     bool deterministic_ = false;
-    int64_t block_bytes_ = 0;
     bool uses_thread_index_ = false;
     bool has_assertions_ = false;
+    bool fuse_on_gpu_ = true;
     std::string name_;
     std::string backend_;  // of the host; "": its default
     codegen::Options options_;
-    bool fuse_on_gpu_ = true;
     std::optional<Compiled> offered_;
     std::once_flag planned_;
     codegen::GpuPlan gpu_plan_;
