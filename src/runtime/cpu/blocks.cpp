@@ -103,8 +103,8 @@ class Worker {
         }
         while (!waiting_.empty()) {
             released_.clear();
-            release_barrier();
-            for (size_t from = 0; from < waiting_.size();) from = release_warps(from);
+            const bool everyone = release_barrier();
+            for (size_t from = 0; !everyone && from < waiting_.size();) from = release_warps(from);
             if (released_.empty()) {
                 give_up();
                 return false;
@@ -136,7 +136,8 @@ class Worker {
         running_ = nullptr;
     }
 
-    void release_barrier() {
+    // Whether all threads were at the barrier.
+    bool release_barrier() {
         uint64_t sum = 0;
         int64_t there = 0;
         for (const BlockThread* thread : waiting_) {
@@ -144,9 +145,10 @@ class Worker {
             ++there;
             sum += thread->value;
         }
-        if (there != count_) return;
+        if (there != count_) return false;
         for (BlockThread* thread : waiting_) thread->value = sum;
         released_ = waiting_;
+        return true;
     }
 
     // The warp whose first waiting thread is at `from`; returns where the next one begins.

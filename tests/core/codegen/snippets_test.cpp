@@ -87,6 +87,15 @@ TEST(Snippets, WarpsMathsAndAtomicsOfGpus) {
     EXPECT_EQ(assemble(text, "sm_75"), "");
 }
 
+TEST(Snippets, AssertionsOfGpusReport) {
+    std::string text = kernel("assert(a[tid] > 0 && tid % 2 == 0);");
+    text.replace(text.find("[0, 0]"), 6, "[0, 1]");
+    const std::string made = ptx_of(*ir::parse(text));
+    EXPECT_NE(made.find("weft_failure"), std::string::npos) << made;
+    EXPECT_EQ(assemble(made, "sm_75"), "");
+    EXPECT_EQ(ptx("assert(a[tid] > 0);").find("weft_failure"), std::string::npos) << "they are for debug mode";
+}
+
 TEST(Snippets, TellWhatTheyMayWrite) {
     const auto written = [](const std::string& source) {
         const auto module = ir::parse(kernel(source));
