@@ -38,11 +38,13 @@ extern "C" void weft_switch_stack(void** left, void* entered);
 namespace weft::runtime {
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr size_t kStack = size_t{256} << 10;  // touched pages only take memory
+constexpr size_t kGuard = size_t{256} << 10;  // below the stack, so wide that large frames do not step over it
+// Stacks begin at different lines and pages: else all that run together want the same few places of the caches.
 constexpr size_t kLine = 64;
-// Stacks begin at different lines of a page: else all that run together want the same few places of the cache.
-constexpr size_t kBeginnings = kPage / kLine;
+constexpr size_t kBeginnings = 1024;
+constexpr size_t kStep = 67;  // lines from one stack's beginning to the next one's
+constexpr size_t kMemory = kGuard + kStack + kLine * kBeginnings;
 std::atomic<size_t> g_made = 0;
 
 thread_local Fibre* g_entering = nullptr;
@@ -50,16 +52,15 @@ thread_local Fibre* g_entering = nullptr;
 }  // namespace
 
 Fibre::Fibre(Body body, void* argument) : body_(body), argument_(argument) {
-    void* memory =
-        mmap(nullptr, kStack + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory = mmap(nullptr, kMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     memory_ = static_cast<char*>(memory);
-    begin_ = kPage + kStack - kLine * (g_made.fetch_add(1, std::memory_order_relaxed) * 3 % kBeginnings);
-    mprotect(memory_, kPage, PROT_NONE);  // what runs over the stack's end stops there
+    begin_ = kMemory - kLine * (g_made.fetch_add(1, std::memory_order_relaxed) * kStep % kBeginnings);
+    mprotect(memory_, kGuard, PROT_NONE);  // what runs over the stack's end stops there
     restart();
 }
 
-Fibre::~Fibre() { munmap(memory_, kStack + kPage); }
+Fibre::~Fibre() { munmap(memory_, kMemory); }
 
 void Fibre::restart() {
     // As if enter() had been called: its return address, then six registers.

@@ -45,11 +45,12 @@ std::string note_of(const ClangMessage& message, const SnippetText& text) {
     if (first == messages.end()) {
         first = std::ranges::find_if(messages, [&](const ClangMessage& m) { return bool(place_of(m, text)); });
     }
-    WEFT_CHECK(first != messages.end(),
-               "the snippet does not compile: " +
-                   (messages.empty() ? "no reason given"
-                                     : messages.front().file + ":" + std::to_string(messages.front().line) + ": " +
-                                           messages.front().text));
+    // Else it is about what was made of the function's parameters, such as one whose name is a word of C++.
+    if (first == messages.end()) {
+        const std::string reason = messages.empty() ? "no reason given" : messages.front().text;
+        throw UserError(ErrorKind::Syntax, "the native function does not compile: " + reason,
+                        text.snippets.front()->location);
+    }
     std::string what = first->is_note ? messages.front().text : first->text;
     std::vector<std::string> notes;
     if (what.find("file not found") != std::string::npos) {
