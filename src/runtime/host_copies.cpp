@@ -1,5 +1,6 @@
 #include "runtime/host_copies.h"
 
+#include "base/error.h"
 #include "runtime/copy.h"
 #include "runtime/device.h"
 
@@ -7,6 +8,10 @@ namespace weft::runtime {
 
 Array HostCopies::read(const Array& array) {
     if (array.storage() == nullptr || array.device().capabilities().host_memory) return array;
+    if (array.device().is_recording()) {
+        throw UserError(ErrorKind::Runtime, "sorts, prefix sums and sums of arrays of " + array.device().alias() +
+                                                " are made on the host, which a captured graph cannot do");
+    }
     Array made(array.element(), array.shape(), *devices().front(), false);
     copy(made, array);
     return made;

@@ -285,7 +285,7 @@ def test_sums_without_an_order_are_refused_in_deterministic_mode():
     x, out = wp.ones(100, dtype=float, device=CUDA), wp.zeros(1, dtype=float, device=CUDA)
     wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
     try:
-        with pytest.raises(wp.WarpError, match=r"kernel 'total' has atomics .* order"):
+        with pytest.raises(wp.WarpError, match=r"total' has atomics .* order"):
             wp.launch(total, 100, [x, out], device=CUDA)
     finally:
         wp.config.deterministic = wp.DeterministicMode.NOT_GUARANTEED

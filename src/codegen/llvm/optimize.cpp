@@ -40,6 +40,21 @@ struct Pipeline {
     }
 };
 
+// A thread of a GPU runs one turn after the other: several turns together hide what one of them waits for, as far as
+// the target says that it pays. Wide loads are made by the code generator, which must know what addresses are multiples
+// of.
+void add_gpu_passes(llvm::FunctionPassManager& body) {
+    llvm::LoopPassManager loops;
+    loops.addPass(llvm::LoopRotatePass());
+    loops.addPass(llvm::IndVarSimplifyPass());
+    body.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops)));
+    body.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
+    body.addPass(llvm::EarlyCSEPass(true));
+    body.addPass(llvm::InstCombinePass());
+    body.addPass(llvm::SimplifyCFGPass());
+    body.addPass(llvm::InferAlignmentPass());
+}
+
 }  // namespace
 
 void unroll(llvm::Module& module) {
@@ -74,8 +89,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
         body.addPass(llvm::GVNPass());
         body.addPass(llvm::InstCombinePass());
         body.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().convertSwitchRangeToICmp(true)));
-        // Where the code generator makes wide loads, it must know what addresses are multiples of.
-        if (machine.getTargetTriple().isNVPTX()) body.addPass(llvm::InferAlignmentPass());
+        if (machine.getTargetTriple().isNVPTX()) add_gpu_passes(body);
     }
     llvm::ModulePassManager passes;
     if (level > 0) {

@@ -68,7 +68,8 @@ TEST(Nvptx, StridesOfDenseArraysAreConstants) {
 )",
                                     {.dense = true});
     EXPECT_EQ(count(ptx, "mul.lo.s64"), 0U) << ptx;
-    EXPECT_EQ(count(ptx, ".v4"), 0U) << "a loop is enough for a thread";
+    EXPECT_EQ(count(ptx, "st.global"), 1U) << "a loop is enough for a thread";
+    EXPECT_EQ(count(ptx, "ld.global.v4.f32"), 1U) << "four turns read together";
     EXPECT_EQ(assemble(ptx, "sm_75"), "");
 }
 
