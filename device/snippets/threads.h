@@ -67,6 +67,9 @@ __device__ inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width
 __device__ inline unsigned __ballot_sync(unsigned mask, int holds) { return __nvvm_vote_ballot_sync(mask, holds != 0); }
 __device__ inline int __any_sync(unsigned mask, int holds) { return __nvvm_vote_any_sync(mask, holds != 0); }
 __device__ inline int __all_sync(unsigned mask, int holds) { return __nvvm_vote_all_sync(mask, holds != 0); }
+__device__ inline int __syncthreads_count(int holds) { return __nvvm_bar0_popc(holds); }
+__device__ inline int __syncthreads_and(int holds) { return __nvvm_bar0_and(holds); }
+__device__ inline int __syncthreads_or(int holds) { return __nvvm_bar0_or(holds); }
 __device__ inline void __syncwarp(unsigned mask = ~0u) { __nvvm_bar_warp_sync(mask); }
 __device__ inline unsigned __activemask() {
     unsigned mask;

@@ -253,7 +253,7 @@ def array_cast(in_array, out_array, count=None):
                 f"Cast count ({wanted}) exceeds the input size ({source.size}) or output size ({target.size})"
             )
         source, target = source[:wanted], target[:wanted]
-    if _core.is_recording():
+    if _core.is_recording() or not target.device.is_cpu:
         kernel, _ = make_kernel(target.dtype, f"cast_{target.dtype.__name__}", *_described(source))
         _core.launch(kernel, launch_shape(source.shape), [source], [target], device=target.device)
         return
