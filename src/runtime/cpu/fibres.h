@@ -27,7 +27,7 @@ class Fibre {
     Body body_;
     void* argument_;
     char* memory_ = nullptr;
-    size_t begin_ = 0;  // of the stack, which grows down from there
+    size_t begin_ = 0;         // of the stack, which grows down from there
     void* inside_ = nullptr;   // the stack pointer while suspended
     void* outside_ = nullptr;  // that of who resumed it
 };
