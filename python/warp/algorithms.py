@@ -24,6 +24,12 @@ def _scalar(a):
     return types.scalar_of(a.dtype)
 
 
+def _by_kernels():
+    from warp import device_algorithms  # kernels of its own, which few programs need
+
+    return device_algorithms
+
+
 def array_scan(in_array, out_array, inclusive=True):
     """Prefix sums of a one-dimensional array."""
     if in_array.device is not out_array.device:
@@ -36,13 +42,16 @@ def array_scan(in_array, out_array, inclusive=True):
         raise RuntimeError(f"Unsupported data type: {_name(in_array)}")
     if in_array.ndim != 1 or out_array.ndim != 1:
         in_array, out_array = in_array.flatten(), out_array.flatten()
-    _core.scan(in_array, out_array, bool(inclusive))
+    if in_array.device.is_cpu:
+        _core.scan(in_array, out_array, bool(inclusive))
+    else:
+        _by_kernels().scan(in_array, out_array, bool(inclusive))
 
 
 def radix_sort_pairs(keys, values, count, begin_bit=0, end_bit=None):
     """Sorts the first `count` keys, and values along with them, by some of the keys' bits. Stable.
 
-    Both arrays have room for 2 * count elements, as the interface demands; the rest is left alone.
+    Both arrays have room for 2 * count elements, as the interface demands; on a GPU the second half is used meanwhile.
     """
     if keys.device is not values.device:
         raise RuntimeError(f"Keys and values array storage devices do not match ({keys.device} vs {values.device})")
@@ -62,11 +71,14 @@ def radix_sort_pairs(keys, values, count, begin_bit=0, end_bit=None):
     end_bit = bits if end_bit is None else end_bit
     if not 0 <= begin_bit <= end_bit <= bits:
         raise RuntimeError(f"Invalid radix sort bit range [{begin_bit}, {end_bit}) for {bits}-bit keys")
-    _core.sort_pairs(keys, values, 0, count, begin_bit, end_bit)
+    if keys.device.is_cpu:
+        _core.sort_pairs(keys, values, 0, count, begin_bit, end_bit)
+    else:
+        _by_kernels().sort_pairs(keys, values, count, begin_bit, end_bit)
 
 
 def _segments(starts, ends):
-    """The ranges to sort, checked: lists of begins and ends."""
+    """The arrays of begins and ends, checked."""
     for name, a in (("segment_start_indices", starts), ("segment_end_indices", ends)):
         if a is None:
             continue
@@ -80,8 +92,7 @@ def _segments(starts, ends):
         raise RuntimeError(
             f"segment_start_indices and segment_end_indices must have the same size ({starts.size} vs {ends.size})"
         )
-    first = starts.list()
-    return (first, ends.list()) if ends is not None else (first[:-1], first[1:])
+    return (starts, ends) if ends is not None else (starts[:-1], starts[1:])
 
 
 def segmented_sort_pairs(keys, values, count, segment_start_indices, segment_end_indices=None):
@@ -106,6 +117,10 @@ def segmented_sort_pairs(keys, values, count, segment_start_indices, segment_end
         raise RuntimeError("Array storage must be large enough to contain 2*count elements")
     if keys.dtype not in (types.int32, types.float32) or values.dtype is not types.int32:
         raise RuntimeError(f"Unsupported data type: {_name(keys)}")
+    if not keys.device.is_cpu:  # what is no range is left alone there: the host does not wait to look at them
+        _by_kernels().sort_segments(keys, values, count, begins, ends)
+        return
+    begins, ends = begins.list(), ends.list()
     for index, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         if not 0 <= begin <= end <= count:
             raise ValueError(f"Invalid segment range at index {index}: [{begin}, {end}) of {count} elements")
