@@ -169,9 +169,9 @@ def _sort_segments(
     if begin < 0 or end > count or begin >= end:
         return
     # Runs of growing length are merged, from one half of the arrays to the other and back.
-    source = int(0)
+    source = wp.int32(0)
     target = count
-    width = int(1)
+    width = wp.int32(1)
     while width < end - begin:
         low = begin
         while low < end:
