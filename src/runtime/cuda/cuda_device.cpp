@@ -210,7 +210,10 @@ void* CudaDevice::allocate_for_recording(size_t bytes, bool zeroed) {
         check(result, "allocating memory of the device");
         check(driver().cuStreamSynchronize(side_stream_), "allocating memory of the device");
     }
-    if (const std::shared_ptr<GraphMemory> owner = recording()) {
+    // Whoever captures the stream without a word may replay for ever: what it uses is never given back.
+    std::shared_ptr<GraphMemory> owner = recording();
+    if (owner == nullptr) owner = GraphMemory::kept_for_ever(*this);
+    {
         const std::lock_guard lock(recording_mutex_);
         recorded_blocks_[memory] = owner;
     }

@@ -11,6 +11,19 @@ constexpr int kCaptureRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 
 }  // namespace
 
+std::shared_ptr<GraphMemory> GraphMemory::kept_for_ever(CudaDevice& device) {
+    auto made = std::make_shared<GraphMemory>(device);
+    keep_for_ever(made);
+    return made;
+}
+
+void GraphMemory::keep_for_ever(std::shared_ptr<GraphMemory> memory) {
+    static std::mutex mutex;
+    static auto& all = *new std::vector<std::shared_ptr<GraphMemory>>;
+    const std::lock_guard lock(mutex);
+    all.push_back(std::move(memory));
+}
+
 GraphMemory::~GraphMemory() {
     // Objects first: what they give back may come here.
     objects_.clear();

@@ -19,6 +19,10 @@ class GraphMemory {
     GraphMemory(const GraphMemory&) = delete;
     GraphMemory& operator=(const GraphMemory&) = delete;
 
+    // For graphs of which nobody says when they are gone.
+    static std::shared_ptr<GraphMemory> kept_for_ever(CudaDevice& device);
+    static void keep_for_ever(std::shared_ptr<GraphMemory> memory);
+
     // A block of the device's that nobody else holds any more.
     void take(Address block);
     void keep(std::shared_ptr<const void> object);

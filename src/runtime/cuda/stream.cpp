@@ -1,5 +1,7 @@
 #include "runtime/cuda/stream.h"
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace weft::runtime::cuda {
@@ -135,6 +137,7 @@ StreamGraph::~StreamGraph() {
     const OutsideCapture outside;
     if (exec_ != nullptr) driver().cuGraphExecDestroy(exec_);
     if (graph_ != nullptr) driver().cuGraphDestroy(graph_);
+    if (external_) GraphMemory::keep_for_ever(std::move(memory_));
     // A replay may be under way: its memory goes back behind it, in the order of the stream.
 }
 
