@@ -51,7 +51,7 @@ class Worker {
             count_ = std::min(size, end - first);
             pattern_ = {0, static_cast<int32_t>(first / size), static_cast<int32_t>(size),
                         static_cast<int32_t>((all + size - 1) / size), reinterpret_cast<char*>(shared_.data())};
-            std::memset(shared_.data(), 0, shared_.size() * sizeof(Line));
+            if (!shared_.empty()) std::memset(shared_.data(), 0, shared_.size() * sizeof(Line));
             if (!block()) return;
         }
     }
