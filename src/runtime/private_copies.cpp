@@ -36,7 +36,7 @@ class Slot {
     }
     void point(int64_t descriptor, int64_t copy, int64_t into) {
         const std::byte* data = copies_.get() + copy + into;
-        std::memcpy(block_.get() + descriptor, &data, sizeof(data));
+        std::memcpy(block_.get() + descriptor, static_cast<const void*>(&data), sizeof(data));
     }
 
   private:
@@ -147,7 +147,7 @@ void PrivateCopies::run(ThreadPool& pool, codegen::KernelEntry entry, codegen::L
             slot.prepare(arguments_, block_bytes_, mine == 0 ? 0 : bytes_);
             for (const Target& target : targets_) {
                 const std::byte* data = nullptr;
-                std::memcpy(&data, arguments_ + target.offset, sizeof(data));
+                std::memcpy(static_cast<void*>(&data), arguments_ + target.offset, sizeof(data));
                 if (mine != 0) slot.point(target.offset, target.place, data - target.begin);
             }
         }
