@@ -107,7 +107,7 @@ def from_dlpack(source, dtype=None, hint=None):
     return over_memory(pointer, tuple(shape), strides, _scalar_of(code, bits), device, holder, dtype, "DLPack tensor")
 
 
-def _fits(found, wanted):
+def fits(found, wanted):
     """Whether numbers may be read as others: the same, or integers (truth values too) of one size."""
     integers = ("int", "uint", "bool")
     kinds = [s.__name__.rstrip("0123456789") for s in (found, wanted)]
@@ -123,7 +123,7 @@ def over_memory(pointer, shape, strides, scalar, device, owner, dtype, what, cap
     strides = contiguous_strides(shape, size) if strides is None else tuple(s * size for s in strides)
     dtype = scalar if dtype is None else types.canonical(dtype)
     part = types.part_shape(dtype)
-    if not _fits(scalar, types.scalar_of(dtype)):
+    if not fits(scalar, types.scalar_of(dtype)):
         code, bits = _code_of(scalar)
         raise RuntimeError(f"Incompatible data types: DLPack {_NAMES[code]}{bits} and Warp {types.type_repr(dtype)}")
     outer = len(shape) - len(part)

@@ -6,14 +6,14 @@ from warp.arrays import array
 from warp.devices import get_device
 from warp.dlpack import capsule_of, over_memory
 from warp.streams import Stream
-from warp.torch_arrays import _torch_scalar as _paddle_scalar  # the same dtypes, unsigned ones as signed
+from warp.torch_arrays import signed_scalar  # the same dtypes, unsigned ones as signed
 
 
 def dtype_to_paddle(warp_dtype):
     """Paddle's dtype for the numbers of a Warp dtype."""
     import paddle
 
-    return getattr(paddle, _paddle_scalar(types.scalar_of(types.canonical(warp_dtype))).__name__)
+    return getattr(paddle, signed_scalar(types.scalar_of(types.canonical(warp_dtype))).__name__)
 
 
 def dtype_from_paddle(paddle_dtype):
@@ -64,7 +64,7 @@ def to_paddle(a, requires_grad=None):
     """A tensor over the memory of an array."""
     import paddle
 
-    capsule = capsule_of(a, stream=-1, scalar=_paddle_scalar(types.scalar_of(a.dtype)))
+    capsule = capsule_of(a, stream=-1, scalar=signed_scalar(types.scalar_of(a.dtype)))
     t = paddle.utils.dlpack.from_dlpack(capsule)
     t.stop_gradient = not (a.requires_grad if requires_grad is None else requires_grad)
     return t

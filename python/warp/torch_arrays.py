@@ -7,7 +7,7 @@ from warp import types
 from warp.array_makers import zeros
 from warp.arrays import array
 from warp.devices import get_device
-from warp.dlpack import capsule_of, over_memory
+from warp.dlpack import capsule_of, fits, over_memory
 from warp.streams import Stream
 
 # dtype of Warp -> name of PyTorch's: unsigned numbers are the signed ones of their size there.
@@ -28,7 +28,7 @@ _NAMES = {
 }
 
 
-def _torch_scalar(scalar):
+def signed_scalar(scalar):
     """The Warp dtype whose numbers PyTorch has."""
     name = _NAMES.get(scalar.__name__)
     if name is None:
@@ -40,7 +40,7 @@ def dtype_to_torch(warp_dtype):
     """PyTorch's dtype for the numbers of a Warp dtype."""
     import torch
 
-    return getattr(torch, _torch_scalar(types.scalar_of(types.canonical(warp_dtype))).__name__)
+    return getattr(torch, signed_scalar(types.scalar_of(types.canonical(warp_dtype))).__name__)
 
 
 def dtype_from_torch(torch_dtype):
@@ -53,9 +53,7 @@ def dtype_from_torch(torch_dtype):
 
 def dtype_is_compatible(torch_dtype, warp_dtype):
     """Whether numbers of a PyTorch dtype may be read as those of a Warp dtype."""
-    from warp.dlpack import _fits
-
-    return _fits(dtype_from_torch(torch_dtype), types.scalar_of(types.canonical(warp_dtype)))
+    return fits(dtype_from_torch(torch_dtype), types.scalar_of(types.canonical(warp_dtype)))
 
 
 def device_to_torch(warp_device):
@@ -124,7 +122,7 @@ def to_torch(a, requires_grad=None):
     """
     import torch
 
-    scalar = _torch_scalar(types.scalar_of(a.dtype))
+    scalar = signed_scalar(types.scalar_of(a.dtype))
     if a.size == 0:
         shape = a.shape + types.part_shape(a.dtype)
         t = torch.empty(shape, dtype=dtype_to_torch(scalar), device=device_to_torch(a.device))

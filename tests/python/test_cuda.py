@@ -1,5 +1,5 @@
-"""NVIDIA GPUs: memory, launches, gradients, streams, graphs. Runs where there is one; what can be tested without is in
-the core tests (PTX) and in test_cuda_driver.py.
+"""NVIDIA GPUs: memory, launches, gradients, streams, graphs. Runs where there is one; PTX is tested without:
+core tests.
 """
 
 import numpy as np
@@ -425,7 +425,7 @@ def test_what_the_driver_says_of_a_kernel():
 
 
 def test_torch_shares_memory_and_streams():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is optional")
     t = torch.arange(12, dtype=torch.float32, device=CUDA).reshape(4, 3)
     a = wp.from_torch(t, dtype=wp.vec3)
     assert a.shape == (4,) and a.ptr == t.data_ptr()
