@@ -12,12 +12,14 @@ class array_interchange:
 
     def numpy(self):
         """The content as a NumPy array that shares memory where the device allows it."""
+        self._require_memory()
         if not self.device.is_cpu:
             return numpy_view(self._on_host())
         return numpy_view(self, leaves=True)
 
     def list(self):
         """The content as a flat list of Python numbers, or of vectors and the like."""
+        self._require_memory()
         if not self.device.is_cpu:
             return self._on_host().list()
         part = self._element
@@ -42,7 +44,7 @@ class array_interchange:
 
     @property
     def __cuda_array_interface__(self):
-        if self._has_memory and not self.device.is_cuda:
+        if not self._has_memory or not self.device.is_cuda:
             raise AttributeError("an array of the CPU has no __cuda_array_interface__")
         part, inner, interface = numpy_layout(self.dtype, self._element.size)[1:]
         place = {"data": (self.ptr or 0, False), "shape": self.shape + part, "strides": self.strides + inner}
@@ -50,7 +52,7 @@ class array_interchange:
 
     @property
     def __array_interface__(self):
-        if self._has_memory and not self.device.is_cpu:
+        if not self._has_memory or not self.device.is_cpu:
             raise AttributeError(f"an array of {self.device} has no __array_interface__: use numpy()")
         self._export_view()  # for good: who takes the address says nothing when it is done
         interface = numpy_view(self).__array_interface__
@@ -61,14 +63,17 @@ class array_interchange:
     def __array__(self, dtype=None, copy=None):
         import numpy as np
 
+        self._require_memory()
         if copy or (dtype is not None and np.dtype(dtype) != numpy_dtype_of(types.scalar_of(self.dtype))):
             return np.array(numpy_values(self), dtype=dtype)
         return self.numpy()
 
     def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
+        self._require_memory()
         return HOOKS["dlpack"](self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self):
+        self._require_memory()
         return HOOKS["dlpack_device"](self)
 
     def __ctype__(self):

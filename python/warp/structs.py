@@ -266,7 +266,7 @@ class struct_base(_core.Value):
     def __repr__(self):
         lines = []
         for name, value in self._members.items():
-            text = repr(value).replace("\n", "\n\t") if isinstance(value, struct_base) else repr(value)
+            text = str(value).replace("\n", "\n\t") if isinstance(value, struct_base) else str(value)
             lines.append(f"\t{name}={text},\n")
         return f"{type(self).__name__}(\n{''.join(lines)})"
 

@@ -60,6 +60,7 @@ Array borrowed(ir::Type element, const Extents& shape, const Extents& strides, u
 
 // Does now, or records, what changes an array; it tells before_write() itself when it runs, but tapes must know now.
 void change(const Array& array, runtime::Step step) {
+    array.require_memory();
     if (recording() != nullptr) array.before_write();
     perform(std::move(step));
 }
@@ -94,8 +95,10 @@ void export_arrays(nb::module_& m) {
         .def("__init__",
              [](Array* self, const Array& base, ir::Type element, int64_t offset, const Extents& shape,
                 const Extents& strides) {
+                 base.require_memory();
                  new (self) Array(element, shape, strides, base.data() + offset, base.storage());
              })
+        .def("_require_memory", &Array::require_memory, "Throws for an array that is an annotation only.")
         .def_prop_ro("_has_memory", [](const Array& a) { return a.storage() != nullptr; })
         .def_prop_ro("_element", &Array::element)
         .def_prop_ro("_shape", [](const Array& a) { return to_tuple(a.shape()); })
@@ -115,7 +118,11 @@ void export_arrays(nb::module_& m) {
                 if (a.storage()) a.storage()->export_view("");
             },
             "For memory that is not ours: it may be written unseen from the beginning.")
-        .def("_take_watches", [](const Array& a) { return WatchesAside{a.storage(), a.storage()->take_watches()}; })
+        .def("_take_watches",
+             [](const Array& a) {
+                 a.require_memory();
+                 return WatchesAside{a.storage(), a.storage()->take_watches()};
+             })
         .def("_export_view",
              [](const Array& a) {
                  if (a.storage()) a.storage()->export_view(UserPlace().str());

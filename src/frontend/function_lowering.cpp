@@ -163,7 +163,7 @@ Entity FunctionLowering::from_binding(const Binding& binding, const std::string&
         if (const Type type = builtins::type_named(name)) return type;
     }
     if (unusable) {
-        fail(ErrorKind::Name, span,
+        fail(ErrorKind::Type, span,
              "`" + name + "` is " + std::get<Unusable>(binding).description +
                  ", which a kernel cannot use; numbers, vectors, matrices, types and @wp.func functions can be "
                  "captured");

@@ -62,6 +62,11 @@ Array::Array(ir::Type element, std::span<const int64_t> shape, std::span<const i
     std::copy(strides.begin(), strides.end(), strides_.begin());
 }
 
+void Array::refuse_without_memory() {
+    throw UserError(ErrorKind::Type,
+                    "this array has no memory: made without data, shape or pointer, it is an annotation");
+}
+
 int64_t Array::size() const {
     int64_t n = 1;
     for (const int64_t extent : shape()) n *= extent;

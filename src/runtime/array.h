@@ -30,7 +30,14 @@ class Array {
     std::span<const int64_t> strides() const { return {strides_.data(), static_cast<size_t>(ndim_)}; }
     std::byte* data() const { return data_; }
     const std::shared_ptr<Storage>& storage() const { return storage_; }
-    Device& device() const { return storage_->device(); }
+    // Throws UserError (Type) for an array that is an annotation only.
+    void require_memory() const {
+        if (!storage_) refuse_without_memory();
+    }
+    Device& device() const {
+        require_memory();
+        return storage_->device();
+    }
 
     int64_t size() const;        // elements
     bool is_contiguous() const;  // in C order
@@ -46,6 +53,8 @@ class Array {
     void write_descriptor(std::byte* to) const;
 
   private:
+    [[noreturn]] static void refuse_without_memory();
+
     ir::Type element_;
     int64_t element_size_ = 0;
     int ndim_ = 0;

@@ -382,6 +382,24 @@ def test_other_libraries_share_memory():
     assert np.from_dlpack(wp.zeros((2,), dtype=wp.vec3)).shape == (2, 3)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        wp.array.numpy,
+        wp.array.list,
+        wp.array.zero_,
+        np.array,
+        wp.array.__dlpack__,
+        wp.array.__dlpack_device__,
+        wp.array._take_watches,
+        lambda a: wp.copy(a, a),
+    ],
+)
+def test_an_annotation_has_no_content(use):
+    with pytest.raises(TypeError, match="this array has no memory"):
+        use(wp.array())
+
+
 def test_annotations():
     for annotation, text in [
         (wp.array(dtype=float), "array<f32, 1>"),
