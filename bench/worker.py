@@ -4,34 +4,49 @@ import os
 import sys
 import time
 
-import numpy as np
-
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what the implementation prints is no answer
 
-import gradient_rows  # noqa: E402
-import rows  # noqa: E402
-
 import warp as wp  # noqa: E402
 
-ROWS = {row.__name__: row for row in (*rows.ROWS, *gradient_rows.ROWS)}
-run = result = None
-for line in sys.stdin:
-    command, *words = line.split()
+wp.config.quiet = True
+wp.init()
+
+from subjects import ROWS  # noqa: E402
+
+work = None
+
+
+def prepare(name):
+    global work
+    row = ROWS[name]
+    work = row.make(**row.sizes)
+    work.run()
+    wp.synchronize()
+    try:
+        work.check()
+    except AssertionError as error:
+        return f"wrong: {error}".replace("\n", " ")
+    return "ok"
+
+
+def seconds(times):
+    start = time.perf_counter()
+    told = [work.run() for _ in range(times)]
+    wp.synchronize()
+    spent = time.perf_counter() - start
+    return (spent if told[0] is None else sum(told)) / times
+
+
+def answer(command, word):
+    if command == "device":
+        wp.set_device(word)
+        return "ok"
     if command == "threads":
-        wp.config.cpu_threads = int(words[0])
-        wp.init()
-        print("ok", file=answers, flush=True)
-    elif command == "list":
-        print(*ROWS, file=answers, flush=True)
-    elif command == "row":
-        run, result = ROWS[words[0]]()
-        run()
-        np.save(words[1], result())
-        print("ok", file=answers, flush=True)
-    elif command == "time":
-        start = time.perf_counter()
-        for _ in range(int(words[0])):
-            run()
-        wp.synchronize()
-        print((time.perf_counter() - start) / int(words[0]), file=answers, flush=True)
+        wp.config.cpu_threads = int(word)
+        return "ok"
+    return prepare(word) if command == "row" else seconds(int(word))
+
+
+for line in sys.stdin:
+    print(answer(*line.split()), file=answers, flush=True)
