@@ -41,6 +41,7 @@ class Launch:
         self._types = [type for _, type, _ in kernel._signature()]
         self._arguments = [zero_of(t) for t in self._types] if params is None else list(params)
         self._gradients = [None] * len(self._arguments)
+        self._prepared = None
 
     @property
     def params(self):
@@ -52,6 +53,7 @@ class Launch:
 
     def set_dim(self, dim):
         self.dim = dim
+        self._prepared = None
 
     def set_param_at_index(self, index, value, adjoint=False):
         """Sets an argument; `adjoint`: its gradient."""
@@ -66,6 +68,7 @@ class Launch:
         if not adjoint:
             _core.check_argument(self.kernel, index, value, self.device)
         (self._gradients if adjoint else self._arguments)[index] = value
+        self._prepared = None
 
     def set_param_by_name(self, name, value, adjoint=False):
         if name not in self._names:
@@ -92,9 +95,29 @@ class Launch:
             self.set_param_at_index_from_ctype(index, value)
 
     def launch(self, stream=None):
+        """Runs the kernel on the arguments as they are now, on `stream` or the device's current one."""
+        prepared = self._prepared
+        if prepared is not None and (prepared.run() if stream is None else prepared.run_on(stream.cuda_stream or 0)):
+            return
+        self._prepared = None
         extra = {"adj_inputs": self._gradients, "adjoint": True} if self.adjoint else {}
-        extra["block_dim"] = self._wanted_block_dim
-        _core.launch(self.kernel, self.dim, self._arguments, device=self.device, _block_dim=self.block_dim, **extra)
+        if stream is None:
+            extra["device"] = self.device
+        _core.launch(
+            self.kernel,
+            self.dim,
+            self._arguments,
+            stream=stream,
+            max_blocks=self.max_blocks,
+            block_dim=self._wanted_block_dim,
+            _block_dim=self.block_dim,
+            **extra,
+        )
+        if not self.adjoint:
+            wanted = self._wanted_block_dim or 0
+            self._prepared = _core.prepare_launch(
+                self.kernel, self.dim, self._arguments, self.device, self.block_dim, wanted, self.max_blocks
+            )
 
     @property
     def module_exec(self):

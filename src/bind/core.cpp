@@ -20,5 +20,6 @@ NB_MODULE(_core, m) {
     export_graphs(m);
     export_algorithms(m);
     export_launch(m);
+    export_prepared_launch(m);
     export_runtime(m);
 }

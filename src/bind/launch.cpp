@@ -13,10 +13,12 @@
 #include <optional>
 
 #include "base/error.h"
+#include "bind/arguments.h"
 #include "bind/errors.h"
 #include "bind/exports.h"
 #include "bind/graphs.h"
 #include "bind/kernels.h"
+#include "bind/launch.h"
 #include "bind/pack.h"
 #include "bind/places.h"
 #include "bind/values.h"
@@ -36,7 +38,6 @@ using runtime::Code;
 using runtime::KernelInstance;
 using runtime::LaunchRecord;
 
-constexpr int kMaxLaunchDims = 4;
 constexpr int kMaxBlockDim = 1024;
 
 // The active tape, or null; whether it keeps what launches on arrays without gradients need too.
@@ -44,46 +45,8 @@ PyObject* g_tape = nullptr;
 bool g_tape_wants_all = false;
 // Forward mode, or null: launches go to it instead (tangents.py).
 PyObject* g_forward = nullptr;
-// Whether launches have blocks of several threads: warp.config.enable_cpu_blocks.
-bool g_blocks = false;
 // Called before and after each launch (kernel, dim, arguments, device, adjoint, after), or null.
 PyObject* g_observer = nullptr;
-
-// Where a launch runs, and how.
-struct Where {
-    runtime::Device& device;
-    runtime::LaunchOptions options;
-};
-
-LaunchShape read_shape(PyObject* dim) {
-    LaunchShape shape;
-    const auto extent = [](PyObject* number) {
-        const nb::object index = nb::steal(PyNumber_Index(number));
-        if (!index.is_valid()) throw nb::python_error();
-        const long long value = PyLong_AsLongLong(index.ptr());
-        if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-        return static_cast<int64_t>(value);
-    };
-    if (PyLong_Check(dim)) {
-        shape.dims[0] = extent(dim);
-        return shape;
-    }
-    const bool sequence = PySequence_Check(dim) != 0 && PyUnicode_Check(dim) == 0 && PyObject_Size(dim) >= 0;
-    if (!sequence) {
-        PyErr_Clear();
-        shape.dims[0] = extent(dim);
-        return shape;
-    }
-    const nb::object items = nb::steal(PySequence_Fast(dim, "the launch's dim must be an int or a sequence of ints"));
-    if (!items.is_valid()) throw nb::python_error();
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
-    if (count > kMaxLaunchDims) {
-        throw UserError(ErrorKind::Launch, "a launch has at most 4 dimensions, found " + std::to_string(count));
-    }
-    shape.ndim = count == 0 ? 1 : static_cast<int32_t>(count);
-    for (Py_ssize_t i = 0; i < count; ++i) shape.dims[i] = extent(PySequence_Fast_GET_ITEM(items.ptr(), i));
-    return shape;
-}
 
 // The block size that a launch on the CPU has when `wanted` is asked for; 0 or less: the default.
 int block_dim_of(long long wanted) {
@@ -91,7 +54,7 @@ int block_dim_of(long long wanted) {
         throw UserError(ErrorKind::Value, "block_dim must be at most " + std::to_string(kMaxBlockDim) +
                                               " on CPU, found " + std::to_string(wanted));
     }
-    return g_blocks && wanted > 1 ? static_cast<int>(wanted) : 1;
+    return cpu_blocks() && wanted > 1 ? static_cast<int>(wanted) : 1;
 }
 
 int block_dim_of(PyObject* given) {
@@ -103,114 +66,7 @@ int block_dim_of(PyObject* given) {
     return block_dim_of(overflow > 0 ? std::numeric_limits<long long>::max() : value);
 }
 
-// The arguments of one launch: inputs, then outputs, then defaults.
-class Arguments {
-  public:
-    Arguments(PyObject* inputs, PyObject* outputs) {
-        for (PyObject* given : {inputs, outputs}) {
-            if (given == nullptr || given == Py_None) continue;
-            if (PyDict_Check(given)) throw UserError(ErrorKind::Launch, "arguments are given by position, not by name");
-            nb::object fast = nb::steal(PySequence_Fast(given, "inputs and outputs must be sequences"));
-            if (!fast.is_valid()) throw nb::python_error();
-            for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.ptr()); ++i) {
-                add(PySequence_Fast_GET_ITEM(fast.ptr(), i));
-            }
-            holders_[holder_count_++] = std::move(fast);
-        }
-    }
-    void add(PyObject* argument) {
-        if (count_ < kInline) {
-            inline_[count_] = argument;
-        } else {
-            if (more_.empty()) more_.assign(inline_.begin(), inline_.end());
-            more_.push_back(argument);
-        }
-        ++count_;
-    }
-    size_t count() const { return count_; }
-    PyObject* operator[](size_t i) const { return count_ <= kInline ? inline_[i] : more_[i]; }
-    void replace(size_t i, const nb::object& argument) {
-        (count_ <= kInline ? inline_[i] : more_[i]) = argument.ptr();
-        replaced_.push_back(argument);
-    }
-
-    nb::tuple tuple() const {
-        PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(count_));
-        for (size_t i = 0; i < count_; ++i) {
-            PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), nb::borrow((*this)[i]).release().ptr());
-        }
-        return nb::steal<nb::tuple>(out);
-    }
-
-  private:
-    static constexpr size_t kInline = 16;
-    std::array<PyObject*, kInline> inline_{};
-    std::vector<PyObject*> more_;
-    size_t count_ = 0;
-    std::array<nb::object, 2> holders_;
-    std::vector<nb::object> replaced_;
-    size_t holder_count_ = 0;
-};
-
-// Adds the defaults of the last parameters where arguments are missing.
-void complete(Arguments& arguments, const KernelObject& kernel, size_t wanted) {
-    if (arguments.count() < wanted && !kernel.defaults.is_none()) {
-        const size_t defaults = nb::len(kernel.defaults);
-        for (size_t i = arguments.count(); i < wanted && i + defaults >= wanted; ++i) {
-            arguments.add(PyTuple_GET_ITEM(kernel.defaults.ptr(), static_cast<Py_ssize_t>(i + defaults - wanted)));
-        }
-    }
-    if (arguments.count() != wanted) {
-        throw UserError(ErrorKind::Launch, "Error launching kernel '" + kernel.name + "', passed " +
-                                               std::to_string(arguments.count()) + " arguments but kernel requires " +
-                                               std::to_string(wanted));
-    }
-}
-
-KernelInstance& generic_instance(runtime::Kernel& kernel, const Arguments& arguments, int block_dim) {
-    std::vector<ir::Type> types;
-    const auto& signature = signature_of(kernel);
-    builtins::Matches matches;
-    for (size_t i = 0; i < signature.size(); ++i) {
-        const frontend::ParameterInfo& parameter = signature[i];
-        if (parameter.type.is_exact()) {
-            types.push_back(parameter.type.exact);
-            continue;
-        }
-        const ir::Type type = type_of_argument(arguments[i]);
-        if (is_fixed_array(arguments[i])) {
-            throw UserError(ErrorKind::Launch, "Error launching kernel '" + kernel.name() + "', argument '" +
-                                                   parameter.name + "': a fixedarray lives in kernels only");
-        }
-        if (!type || !builtins::match(parameter.type, type, matches)) {
-            throw UserError(ErrorKind::Launch, "Error launching kernel '" + kernel.name() + "': argument '" +
-                                                   parameter.name + "' expects " + parameter.type.str() +
-                                                   (type ? ", type mismatch: found " + builtins::user_name(type)
-                                                         : std::string(". Unable to infer its type, got '") +
-                                                               class_name(arguments[i]) + "'"));
-        }
-        types.push_back(type);
-    }
-    const nb::gil_scoped_release release;
-    return kernel.instance(types, block_dim);
-}
-
-KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments, int block_dim) {
-    const KernelObject& object = *nb::inst_ptr<KernelObject>(kernel_object);
-    runtime::Kernel& kernel = kernel_of(kernel_object);
-    // Where blocks count on the CPU too, the kernel keeps account of their sizes.
-    KernelInstance* single = block_dim == 1 ? kernel.single() : g_blocks ? nullptr : kernel.for_all_blocks();
-    if (single != nullptr) {
-        complete(arguments, object, single->forward().parameters().size());
-        return *single;
-    }
-    const auto& signature = signature_of(kernel);
-    complete(arguments, object, signature.size());
-    const auto is_exact = [](const frontend::ParameterInfo& parameter) { return parameter.type.is_exact(); };
-    if (!std::ranges::all_of(signature, is_exact)) return generic_instance(kernel, arguments, block_dim);
-    const nb::gil_scoped_release release;
-    return kernel.instance({}, block_dim);
-}
+}  // namespace
 
 void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, const LaunchShape& shape,
                    const Where& where) {
@@ -226,9 +82,9 @@ void run_or_record(nb::handle kernel, Code& code, const ArgumentBlock& block, co
     where.device.launch(code, block.data(), shape, where.options);
 }
 
-void pack_all(ArgumentBlock& block, const Arguments& arguments, const Code& code, runtime::Device& device) {
-    for (size_t i = 0; i < arguments.count(); ++i) block.pack(arguments[i], code.parameters()[i], device);
-}
+bool launches_are_watched() { return g_tape != nullptr || g_forward != nullptr || g_observer != nullptr; }
+
+namespace {
 
 void launch_forward(nb::handle kernel, KernelInstance& instance, const Arguments& arguments, const LaunchShape& shape,
                     const Where& where) {
@@ -640,7 +496,7 @@ void export_launch(nb::module_& m) {
           "Runs a kernel of make_map_kernel() on plain values; returns a Value for each result.");
     m.def("check_argument", &check_argument, nb::arg("kernel"), nb::arg("index"), nb::arg("argument").none(),
           nb::arg("device"), "Refuses what a launch would refuse.");
-    m.def("set_cpu_blocks", [](bool enabled) { g_blocks = enabled; });
+    m.def("set_cpu_blocks", &set_cpu_blocks);
     m.def(
         "block_dim", [](nb::handle wanted) { return block_dim_of(wanted.ptr()); }, nb::arg("wanted").none(),
         "The size of blocks that a launch has when this one is asked for (None: the default).");

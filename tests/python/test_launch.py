@@ -340,6 +340,60 @@ def test_recorded_launches():
     assert o.numpy()[0] == 6.0
 
 
+@wp.kernel
+def add_scaled(a: wp.array(dtype=float), v: wp.vec3, n: int, o: wp.array(dtype=float)):
+    o[0] = a[0] * v[0] + float(n)
+
+
+def test_recorded_launches_see_what_has_changed():
+    a, o, v = wp.array([3.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True), wp.vec3(2.0)
+    command = wp.launch(add_scaled, 1, [a, v, 1, o], record_cmd=True)
+
+    def result():
+        o.zero_()
+        command.launch()
+        return o.numpy()[0]
+
+    assert [result() for _ in range(3)] == [7.0] * 3
+    a.fill_(4.0)
+    assert result() == 9.0
+    v[0] = 5.0  # vectors are shared, as with Warp
+    assert [result(), result()] == [21.0] * 2
+    command.set_params([a, wp.vec3(1.0), 0, o])
+    assert [result(), result()] == [4.0] * 2
+    command.set_dim(0)
+    assert [result(), result()] == [0.0] * 2
+    command.set_dim(1)
+    assert result() == 4.0
+    with wp.Tape() as tape:
+        command.launch()
+    tape.backward(grads={o: wp.ones(1, dtype=float)})
+    assert a.grad.numpy()[0] == 1.0
+    with wp.ScopedCapture("cpu") as capture:
+        command.launch()
+    o.zero_()
+    wp.capture_launch(capture.graph)
+    assert o.numpy()[0] == 4.0
+
+
+def test_recorded_launches_follow_the_settings():
+    @wp.kernel
+    def reaches(a: wp.array(dtype=float), n: int):
+        a[n] = 1.0
+
+    memory = wp.zeros(4, dtype=float)  # the element beyond the view can be written without harm
+    command = wp.launch(reaches, 1, [memory[:2], 2], record_cmd=True)
+    command.launch()
+    command.launch()
+    mode = wp.config.mode
+    try:
+        wp.config.mode = "debug"
+        with pytest.raises(wp.WarpRuntimeError, match="index 2 is out of bounds"):
+            command.launch()
+    finally:
+        wp.config.mode = mode
+
+
 def test_asserts_in_debug_mode():
     @wp.kernel(module="unique", module_options={"mode": "debug"})
     def checked(a: wp.array(dtype=float)):
