@@ -264,6 +264,8 @@ def convert_argument(source, element, ndim):
     """For launches: the array that shares the memory of a NumPy array (or the like) given as argument, or None."""
     if isinstance(source, types.array_t):
         return _from_descriptor(source, element, ndim)
+    if hasattr(source, "untyped_storage"):
+        return HOOKS["tensor"](source, element, ndim)
     if getattr(source, "__array_interface__", None) is None:
         interface = getattr(source, "__cuda_array_interface__", None)
         return None if interface is None else _from_cuda_interface(source, interface, element, ndim)

@@ -114,10 +114,10 @@ def fits(found, wanted):
     return found is wanted or (found._weft_type_.size == wanted._weft_type_.size and all(k in integers for k in kinds))
 
 
-def over_memory(pointer, shape, strides, scalar, device, owner, dtype, what, capacity=0):
+def over_memory(pointer, shape, strides, scalar, device, owner, dtype, what, memory=None):
     """An array over memory of `owner`: numbers of `scalar` at `strides` in numbers (None: dense), seen as `dtype`.
 
-    `capacity`: the bytes of memory from `pointer` on, if there are more than the array's.
+    `memory`: an array of the bytes that it lies in, where there is one.
     """
     size = scalar._weft_type_.size
     strides = contiguous_strides(shape, size) if strides is None else tuple(s * size for s in strides)
@@ -140,7 +140,12 @@ def over_memory(pointer, shape, strides, scalar, device, owner, dtype, what, cap
     if outer == 0:
         shape, strides, outer = (1, *shape), (types.type_of(dtype).size, *strides), 1
     result = array.__new__(array)
-    result._share(dtype, shape[:outer], strides[:outer], pointer, capacity, device, owner)
+    if memory is None:
+        result._share(dtype, shape[:outer], strides[:outer], pointer, 0, device, owner)
+    else:
+        offset = pointer - memory._pointer
+        _core.Array.__init__(result, memory, types.type_of(dtype), offset, shape[:outer], strides[:outer])
+        result.dtype, result._ref = dtype, owner
     return result
 
 

@@ -3,8 +3,9 @@
 PyTorch is imported when a function here is first called.
 """
 
-from warp import types
+from warp import _core, types
 from warp.array_makers import zeros
+from warp.array_views import HOOKS
 from warp.arrays import array
 from warp.devices import get_device
 from warp.dlpack import capsule_of, fits, over_memory
@@ -93,6 +94,26 @@ def _gradient_of(t, requires_grad, grad, dtype):
     return from_torch(t.grad, dtype=dtype, requires_grad=False)
 
 
+_BYTE = _core.Type.scalar("u8")
+
+
+def _memory_of(t, device):
+    """The bytes of the memory that a tensor and its views share, as an array; None for a tensor without memory.
+
+    Tapes ask the tensor's version, which PyTorch raises where it writes. It says nothing of writes through NumPy,
+    `.data` or a pointer, so that on the CPU the content counts; on GPUs the version does, as for PyTorch itself.
+    """
+    storage = t.untyped_storage()
+    if storage.nbytes() == 0:
+        return None
+    counted = None if getattr(t, "is_inference", bool)() else t  # in inference mode tensors have no version
+    memory = _core.Array()
+    memory._borrow_again(_BYTE, storage._cdata, storage.data_ptr(), storage.nbytes(), device, (t, storage), counted)
+    if device.is_cpu or counted is None:
+        memory._mark_exported()
+    return memory
+
+
 def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False, retain_grad=False):
     """An array over the memory of a tensor.
 
@@ -103,9 +124,9 @@ def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False,
     dtype = dtype_from_torch(t.dtype) if dtype is None else types.canonical(dtype)
     scalar = dtype_from_torch(t.dtype)
     device = device_from_torch(t.device)
-    capacity = t.untyped_storage().nbytes() - t.storage_offset() * t.element_size()
+    memory = _memory_of(t, device)
     result = over_memory(
-        t.data_ptr(), tuple(t.shape), tuple(t.stride()), scalar, device, t, dtype, "Torch tensor", max(capacity, 0)
+        t.data_ptr(), tuple(t.shape), tuple(t.stride()), scalar, device, t, dtype, "Torch tensor", memory
     )
     if requires_grad is None:
         requires_grad = t.requires_grad
@@ -113,6 +134,17 @@ def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False,
     if retain_grad:
         result.retain_grad = True
     return result.__ctype__() if return_ctype else result
+
+
+def _argument(t, element, ndim):
+    """For launches: a tensor as an array of this element type, or None where it is none. Leaves get their gradient."""
+    dtype = types.class_of(element)
+    if not fits(dtype_from_torch(t.dtype), types.scalar_of(dtype)) or t.ndim != ndim + len(types.part_shape(dtype)):
+        return None
+    return from_torch(t, dtype, requires_grad=t.requires_grad and t.is_leaf)
+
+
+HOOKS["tensor"] = _argument
 
 
 def to_torch(a, requires_grad=None):

@@ -58,6 +58,29 @@ Array borrowed(ir::Type element, const Extents& shape, const Extents& strides, u
     return {element, shape, strides, data, std::move(storage)};
 }
 
+// The version of a tensor of PyTorch, which its views share.
+class TensorVersion : public runtime::WriteCounter {
+  public:
+    explicit TensorVersion(nb::object tensor) : tensor_(std::move(tensor)) {}
+    ~TensorVersion() override {
+        if (Py_IsInitialized() == 0) {
+            (void)tensor_.release();
+            return;
+        }
+        const nb::gil_scoped_acquire gil;
+        tensor_.reset();
+    }
+    TensorVersion(const TensorVersion&) = delete;
+    TensorVersion& operator=(const TensorVersion&) = delete;
+    int64_t count() const override {
+        const nb::gil_scoped_acquire gil;
+        return nb::cast<int64_t>(tensor_.attr("_version"));
+    }
+
+  private:
+    nb::object tensor_;
+};
+
 // Does now, or records, what changes an array; it tells before_write() itself when it runs, but tapes must know now.
 void change(const Array& array, runtime::Step step) {
     array.require_memory();
@@ -97,8 +120,22 @@ void export_arrays(nb::module_& m) {
                 const Extents& strides) {
                  base.require_memory();
                  new (self) Array(element, shape, strides, base.data() + offset, base.storage());
+                 self->set_write_counter(base.write_counter());
              })
         .def("_require_memory", &Array::require_memory, "Throws for an array that is an annotation only.")
+        .def(
+            "_borrow_again",
+            [](Array& self, ir::Type element, uint64_t key, uintptr_t base, int64_t bytes, runtime::Device& device,
+               nb::object owner, nb::object tensor) {
+                auto* data = reinterpret_cast<std::byte*>(base);
+                auto storage = runtime::Storage::borrow_again(device, data, bytes, keep_alive(std::move(owner)), key);
+                const int64_t one = 1;
+                const int64_t count = bytes;
+                self = Array(element, {&count, 1}, {&one, 1}, data, std::move(storage));
+                if (!tensor.is_none()) self.set_write_counter(std::make_shared<TensorVersion>(std::move(tensor)));
+            },
+            nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg("tensor").none(),
+            "Makes this the bytes of a tensor's memory, one storage for all tensors over it.")
         .def_prop_ro("_has_memory", [](const Array& a) { return a.storage() != nullptr; })
         .def_prop_ro("_element", &Array::element)
         .def_prop_ro("_shape", [](const Array& a) { return to_tuple(a.shape()); })
@@ -142,7 +179,12 @@ void export_arrays(nb::module_& m) {
         .def(
             "_content_hash", [](const Array& a) { return runtime::content_hash(a); },
             nb::call_guard<nb::gil_scoped_release>())
-        .def_prop_ro("capacity", [](const Array& a) { return a.storage() ? a.storage()->bytes() : int64_t{0}; })
+        .def_prop_ro("capacity",
+                     [](const Array& a) {
+                         if (!a.storage()) return int64_t{0};
+                         // Of what is borrowed, what is left from here on.
+                         return a.storage()->bytes() - (a.storage()->owned() ? 0 : a.data() - a.storage()->data());
+                     })
         .def_prop_ro("is_contiguous", &Array::is_contiguous)
         .def_prop_ro(
             "_device", [](const Array& a) -> runtime::Device* { return a.storage() ? &a.device() : nullptr; },

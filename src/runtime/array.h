@@ -46,6 +46,10 @@ class Array {
     // To be called before the content may change.
     void before_write() const;
 
+    // Of memory that another library lends: what counts its writes there; may be null.
+    const std::shared_ptr<const WriteCounter>& write_counter() const { return write_counter_; }
+    void set_write_counter(std::shared_ptr<const WriteCounter> counter) { write_counter_ = std::move(counter); }
+
     const std::shared_ptr<Array>& gradient() const { return gradient_; }
     void set_gradient(std::shared_ptr<Array> gradient) { gradient_ = std::move(gradient); }
 
@@ -62,6 +66,7 @@ class Array {
     std::array<int64_t, kMaxDims> strides_{};
     std::byte* data_ = nullptr;
     std::shared_ptr<Storage> storage_;
+    std::shared_ptr<const WriteCounter> write_counter_;
     std::shared_ptr<Array> gradient_;
 };
 

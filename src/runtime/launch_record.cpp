@@ -79,22 +79,26 @@ void LaunchRecord::watch(std::shared_ptr<const ProgramPlace> (*place)()) {
         if (!parameters[given.parameter].access.read || saved_.contains(i)) continue;
         const auto [begin, end] = given.array.extent();
         given.array.storage()->watch(begin, end, weak_from_this(), static_cast<int>(i));
-        if (!given.array.storage()->exported()) continue;
+        const bool exported = given.array.storage()->exported();
+        const auto& counter = given.array.write_counter();
+        if (!exported && counter == nullptr) continue;
         if (place_ == nullptr) place_ = place();
-        before_export(static_cast<int>(i));
+        if (counter != nullptr) arrays_[i].writes = counter->count();
+        if (exported) before_export(static_cast<int>(i));
     }
 }
 
 void LaunchRecord::before_write(int tag) noexcept {
     const auto i = static_cast<size_t>(tag);
+    const bool written = lender_has_written(i);
     const std::lock_guard lock(mutex_);
     try {
         if (!adjoint_reads(arrays_[i].parameter)) return;
-        check_unseen(i);
+        check_unseen(i, written);
         save(i);
     } catch (const UserError& error) {
         // No derivative, which is refused when the tape runs backwards; or written before, unseen.
-        if (arrays_[i].hash) lost_[i] = error.message();
+        if (arrays_[i].hash || written) lost_[i] = error.message();
     } catch (const std::exception& error) {
         lost_[i] = std::string("it has been overwritten since and could not be saved: ") + error.what();
     }
@@ -113,9 +117,20 @@ void LaunchRecord::before_export(int tag) noexcept {
     }
 }
 
-void LaunchRecord::check_unseen(size_t given) {
+bool LaunchRecord::lender_has_written(size_t given) const {
     const Given& g = arrays_[given];
-    if (!g.hash || content_hash(g.array) == *g.hash) return;
+    return g.writes && g.array.write_counter()->count() != *g.writes;
+}
+
+void LaunchRecord::check_unseen(size_t given, bool written) const {
+    const Given& g = arrays_[given];
+    // The same content makes the same derivative, whoever has written.
+    if (g.hash ? content_hash(g.array) == *g.hash : !written) return;
+    if (written) {
+        throw UserError(ErrorKind::Gradient,
+                        "it has been overwritten since by the library that it comes from, as the version of its "
+                        "tensor tells");
+    }
     const std::string place = g.array.storage()->export_place();
     throw UserError(ErrorKind::Gradient, "it has been overwritten since, through memory that was given away" +
                                              (place.empty() ? std::string(" or borrowed") : " at " + place) +
@@ -149,7 +164,7 @@ std::vector<Array> LaunchRecord::write_arguments(std::byte* block) {
         const auto saved = saved_.find(i);
         if (saved == saved_.end()) {
             try {
-                check_unseen(i);
+                check_unseen(i, lender_has_written(i));
             } catch (const UserError& error) {
                 refuse(i, error.message());
             }

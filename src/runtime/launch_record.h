@@ -1,7 +1,8 @@
 // What a tape keeps of a launch, so that its adjoint gets the values which the derivative needs: the arguments as they
 // were, and copies of arrays, taken just before somebody overwrites them, or before the launch where the kernel itself
 // does. Nothing is copied that is not overwritten, or that the adjoint does not read. Of arrays that may be written
-// unseen, a hash of the content is kept and compared.
+// unseen, a hash of the content is kept and compared. Where another library lends memory and counts its writes, the
+// count tells who wrote; on devices whose memory the host cannot read it takes the place of the hash.
 #pragma once
 
 #include <map>
@@ -36,6 +37,8 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
         bool is_member = false;
         // Of the content, where it may be written unseen.
         std::optional<uint64_t> hash = {};
+        // What Array::write_counter() said, where there is one.
+        std::optional<int64_t> writes = {};
     };
 
     // `captured`: the launch is recorded in a graph, which may run it many times, so that nothing can be saved.
@@ -74,7 +77,10 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
   private:
     bool adjoint_reads(size_t parameter);
     void save(size_t given);
-    void check_unseen(size_t given);
+    // Throws UserError where the content may be another than at the launch. `written`: the lender has written since.
+    void check_unseen(size_t given, bool written) const;
+    // Asks the lender, hence not to be called with the lock.
+    bool lender_has_written(size_t given) const;
     [[noreturn]] void refuse(size_t given, const std::string& why) const;
     const Array& as_it_was(size_t given) const;
 

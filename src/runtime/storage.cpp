@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
 #include <utility>
 
 #include "runtime/device.h"
@@ -12,6 +13,17 @@ namespace {
 
 std::atomic<int64_t> g_held{0};
 std::atomic<int64_t> g_peak{0};
+
+// What is lent again and again.
+struct Lent {
+    std::mutex mutex;
+    std::unordered_map<uint64_t, std::weak_ptr<Storage>> by_key;
+};
+
+Lent& lent() {
+    static Lent& all = *new Lent();  // storages may outlive every static object
+    return all;
+}
 
 void count(int64_t bytes) {
     const int64_t held = g_held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -32,6 +44,11 @@ Storage::Storage(Device& device, void* data, int64_t bytes, std::shared_ptr<void
 }
 
 Storage::~Storage() {
+    if (key_ != 0) {
+        const std::lock_guard lock(lent().mutex);
+        const auto entry = lent().by_key.find(key_);
+        if (entry != lent().by_key.end() && entry->second.expired()) lent().by_key.erase(entry);
+    }
     if (!owned_) return;
     device_.release(data_, bytes_);
     count(-bytes_);
@@ -43,6 +60,20 @@ std::shared_ptr<Storage> Storage::allocate(Device& device, int64_t bytes, bool z
 
 std::shared_ptr<Storage> Storage::borrow(Device& device, void* data, int64_t bytes, std::shared_ptr<void> owner) {
     return std::shared_ptr<Storage>(new Storage(device, data, bytes, std::move(owner), false));
+}
+
+std::shared_ptr<Storage> Storage::borrow_again(Device& device, void* data, int64_t bytes, std::shared_ptr<void> owner,
+                                               uint64_t key) {
+    std::shared_ptr<Storage> found;
+    const std::lock_guard lock(lent().mutex);
+    std::weak_ptr<Storage>& known = lent().by_key[key];
+    found = known.lock();
+    // The lender may have moved the memory.
+    if (found != nullptr && found->data_ == data && found->bytes_ == bytes && &found->device_ == &device) return found;
+    const std::shared_ptr<Storage> made = borrow(device, data, bytes, std::move(owner));
+    made->key_ = key;
+    known = made;
+    return made;
 }
 
 void Storage::watch(const std::byte* begin, const std::byte* end, std::weak_ptr<WriteWatcher> watcher, int tag) {

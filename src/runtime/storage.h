@@ -24,12 +24,23 @@ class WriteWatcher {
     virtual void before_export(int tag) noexcept = 0;
 };
 
+// Counts the writes that another library makes to memory which it has lent.
+class WriteCounter {
+  public:
+    virtual ~WriteCounter() = default;
+    virtual int64_t count() const = 0;
+};
+
 class Storage {
   public:
     // Memory of its own. Throws std::bad_alloc.
     static std::shared_ptr<Storage> allocate(Device& device, int64_t bytes, bool zeroed);
     // Memory of somebody else, kept alive by `owner` (may be empty).
     static std::shared_ptr<Storage> borrow(Device& device, void* data, int64_t bytes, std::shared_ptr<void> owner);
+    // The same for memory that is lent again and again: one storage while it lives, so that who watches it sees all
+    // writes. `key` is the lender's name for the memory, its own for as long as `owner` lives.
+    static std::shared_ptr<Storage> borrow_again(Device& device, void* data, int64_t bytes, std::shared_ptr<void> owner,
+                                                 uint64_t key);
     ~Storage();
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
@@ -42,6 +53,7 @@ class Storage {
     Device& device() const { return device_; }
     std::byte* data() const { return data_; }
     int64_t bytes() const { return bytes_; }
+    bool owned() const { return owned_; }
 
     // A view that others may write through leaves (NumPy, DLPack, an address), made at `place` of the program: writes
     // may go unseen until release_view(), and who depends on the content compares it. What never comes back counts for
@@ -80,6 +92,7 @@ class Storage {
     int64_t bytes_;
     std::shared_ptr<void> owner_;
     bool owned_;
+    uint64_t key_ = 0;  // 0: none
     std::atomic<bool> watched_{false};
     std::atomic<int> exports_{0};
     mutable std::mutex mutex_;
