@@ -105,6 +105,9 @@ from warp.indexed_arrays import (
     indexedarray4d,
 )
 from warp.jax_arrays import device_from_jax, device_to_jax, dtype_from_jax, dtype_to_jax, from_jax, to_jax
+from warp.jax_callables import JaxCallableGraphMode, clear_jax_callable_graph_cache, jax_callable
+from warp.jax_calls import JaxModulePreloadMode
+from warp.jax_kernels import jax_kernel
 from warp.kernel_properties import get_cuda_kernel_properties, get_suggested_block_size
 from warp.kernels import Kernel, kernel, overload
 from warp.launches import Launch, launch_tiled
@@ -237,7 +240,7 @@ _initialized = False
 
 def __getattr__(name):
     """Submodules that few programs need are loaded when they are asked for."""
-    if name not in ("build_experimental",):
+    if name not in ("build_experimental", "jax", "jax_experimental"):
         raise AttributeError(f"module 'warp' has no attribute '{name}'")
     return _importlib.import_module(f"warp.{name}")
 

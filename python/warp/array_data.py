@@ -66,7 +66,10 @@ def numpy_of(data, dtype):
         if dtype is typing.Any:
             return np.array(data)
         with np.errstate(over="ignore"):
-            return np.array(data, dtype=types.numpy_name(types.scalar_of(dtype)))
+            name = types.numpy_name(types.scalar_of(dtype))
+            if types.scalar_of(dtype).__name__ == "bfloat16":  # numbers, and not their bits, which NumPy has for them
+                name = "float32"
+            return np.array(data, dtype=name)
     except (ValueError, TypeError, OverflowError) as error:
         target = "an array" if dtype is typing.Any else f"an array with type {dtypes.name_of(dtype)}"
         raise RuntimeError(f"Failed to convert input data to {target}: {error}") from error

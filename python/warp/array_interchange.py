@@ -7,6 +7,17 @@ from warp.array_data import numpy_dtype_of, numpy_layout, numpy_values, numpy_vi
 from warp.array_views import HOOKS
 
 
+def _as_bfloat16(values, dtype):
+    """Bits of bfloat16 as numbers, where the package that has this dtype for NumPy is installed (as beside JAX)."""
+    if types.scalar_of(dtype) is not types.SCALAR_CLASSES["bfloat16"]:
+        return values
+    try:
+        import ml_dtypes
+    except ImportError:
+        return values
+    return values.view(ml_dtypes.bfloat16)
+
+
 class array_interchange:
     """The part of `wp.array` that hands out its memory."""
 
@@ -14,8 +25,8 @@ class array_interchange:
         """The content as a NumPy array that shares memory where the device allows it."""
         self._require_memory()
         if not self.device.is_cpu:
-            return numpy_view(self._on_host())
-        return numpy_view(self, leaves=True)
+            return _as_bfloat16(numpy_view(self._on_host()), self.dtype)
+        return _as_bfloat16(numpy_view(self, leaves=True), self.dtype)
 
     def list(self):
         """The content as a flat list of Python numbers, or of vectors and the like."""

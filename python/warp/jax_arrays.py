@@ -1,7 +1,7 @@
 """JAX: arrays of one as the other's without copies; dtypes and devices. JAX is imported when a function is called."""
 
+import warp
 from warp import types
-from warp.devices import get_device
 from warp.dlpack import from_dlpack
 
 _NAMES = {
@@ -32,25 +32,32 @@ def dtype_from_jax(jax_dtype):
 
 
 def device_to_jax(warp_device):
-    """The JAX device that is a device of Warp."""
+    """The JAX device of this process that is a device of Warp."""
     import jax
 
-    device = get_device(warp_device)
-    if device.is_cpu:
+    device = warp.get_device(warp_device)
+    if not device.is_cuda:
         return jax.local_devices(backend="cpu")[0]
     for candidate in jax.local_devices(backend="cuda"):
         if candidate.local_hardware_id == device.ordinal:
             return candidate
-    raise RuntimeError(f"JAX has no device that is {device}")
+    raise RuntimeError(f"{device} is not available to JAX in this process")
 
 
 def device_from_jax(jax_device):
-    """The device of Warp that is a JAX device."""
+    """The device of Warp that is a JAX device, which must be of this process."""
+    import jax
+
+    if jax_device.platform not in ("cpu", "gpu", "cuda"):
+        raise RuntimeError(f"Unsupported JAX device platform '{jax_device.platform}': Warp has the CPU and CUDA")
     if jax_device.platform == "cpu":
-        return get_device("cpu")
-    if jax_device.platform in ("gpu", "cuda"):
-        return get_device(f"cuda:{jax_device.local_hardware_id}")
-    raise RuntimeError(f"Unsupported JAX device platform '{jax_device.platform}': Warp has the CPU and CUDA")
+        return warp.get_device("cpu")
+    if jax_device.process_index != jax.process_index():
+        raise RuntimeError(
+            f"the JAX device {jax_device} belongs to process {jax_device.process_index}, this is process "
+            f"{jax.process_index()}"
+        )
+    return warp.get_cuda_device(jax_device.local_hardware_id)
 
 
 def to_jax(warp_array):

@@ -21,5 +21,6 @@ NB_MODULE(_core, m) {
     export_algorithms(m);
     export_launch(m);
     export_prepared_launch(m);
+    export_xla(m);
     export_runtime(m);
 }

@@ -19,6 +19,7 @@ void export_graphs(nanobind::module_& m);
 void export_algorithms(nanobind::module_& m);
 void export_launch(nanobind::module_& m);
 void export_prepared_launch(nanobind::module_& m);
+void export_xla(nanobind::module_& m);
 void export_runtime(nanobind::module_& m);
 
 }  // namespace weft::bind

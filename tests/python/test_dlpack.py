@@ -62,3 +62,4 @@ def test_bfloat16_is_rounded_from_floats():
     np.testing.assert_array_equal(got[:3], [1.0, 1.0, 1.015625])  # the ties go to even
     assert abs(got[3] + 3.3) < 3.3 / 256
     assert np.isinf(got[4]) and np.isnan(got[5])
+    assert wp.array([1.0, 2.5], dtype=wp.bfloat16, device="cpu").list() == [1.0, 2.5]
