@@ -101,7 +101,16 @@ def check_options(options):
     if unknown:
         raise ValueError(f"unknown module options: {', '.join(unknown)}. Valid options: {', '.join(sorted(OPTIONS))}")
     _tell_missing(options)
+    _check_deterministic(options)
+
+
+def _check_deterministic(options):
+    mode = options.get("deterministic")
+    if mode is not None and not isinstance(mode, config.DeterministicMode):
+        raise ValueError(f"deterministic must be a warp.DeterministicMode, found {mode!r}")
     records = options.get("deterministic_max_records", 0)
+    if records is None:
+        return
     if isinstance(records, bool) or not isinstance(records, int):
         raise TypeError(f"deterministic_max_records must be an int, found {records!r}")
     if records < 0:
@@ -432,6 +441,7 @@ def set_module_options(options, module=None):
     """Sets options of a module (default: the caller's): for kernels compiled from now on."""
     made = resolve(_caller() if module is None else module)
     _tell_missing(options)
+    _check_deterministic(options)
     made.options.update(options)
     made.mark_modified()
 

@@ -79,12 +79,19 @@ std::shared_ptr<const runtime::ProgramPlace> UserPlace::shared() {
     // They keep code alive, of which a program may make ever more: so forgotten from time to time.
     constexpr size_t kMost = 1024;
     static auto& known = *new std::map<std::pair<PyObject*, int>, std::shared_ptr<const UserPlace>>();
+    static auto& last = *new std::shared_ptr<const UserPlace>();
+    // Most often the innermost frame is where the last call came from.
+    if (PyFrameObject* frame = PyEval_GetFrame();
+        frame != nullptr && last != nullptr && position_of(frame) == last->at_) {
+        const nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+        if (code.is(last->code_)) return last;
+    }
     Position position = innermost();
     const std::pair key(position.code.ptr(), position.at);
     const auto found = known.find(key);
-    if (found != known.end()) return found->second;
+    if (found != known.end()) return last = found->second;
     if (known.size() >= kMost) known.clear();
-    return known[key] = std::shared_ptr<const UserPlace>(new UserPlace(std::move(position)));
+    return last = known[key] = std::shared_ptr<const UserPlace>(new UserPlace(std::move(position)));
 }
 
 }  // namespace weft::bind

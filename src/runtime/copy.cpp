@@ -85,46 +85,36 @@ void copy_dimensions(std::byte* to, const std::byte* from, std::span<const Dimen
     }
 }
 
-// Mixes 64-bit words by 128-bit products, four chains side by side.
+// A hash of bytes: 128-bit products of pairs of 64-bit words, four chains side by side.
 class Hasher {
   public:
-    void add(const std::byte* bytes, size_t count) {
-        total_ += count;
-        while (count >= 32) {
-            for (size_t i = 0; i < 4; ++i) chains_[i] = mix(chains_[i] ^ word(bytes + 8 * i), kSteps[i]);
-            bytes += 32;
-            count -= 32;
+    static uint64_t hash(const std::byte* bytes, size_t count) {
+        uint64_t chains[4] = {kSteps[3], kSteps[2], kSteps[1], kSteps[0]};
+        for (; count >= 64; bytes += 64, count -= 64) {
+            for (size_t i = 0; i < 4; ++i) add(chains[i], bytes + (16 * i), i);
         }
-        while (count > 0) {
-            const size_t part = std::min<size_t>(count, 8);
-            uint64_t last = 0;
-            std::memcpy(&last, bytes, part);
-            chains_[turn_++ % 4] ^= mix(last ^ kSteps[0], kSteps[1] ^ total_);
-            chains_[0] = mix(chains_[0], kSteps[2]);
-            bytes += part;
-            count -= part;
+        for (size_t i = 0; count >= 16; ++i, bytes += 16, count -= 16) add(chains[i], bytes, i);
+        if (count > 0) {
+            std::byte rest[16] = {};
+            std::memcpy(rest, bytes, count);
+            add(chains[3], rest, 0);
         }
-    }
-    uint64_t finish() const {
-        return mix(chains_[0] ^ mix(chains_[1], kSteps[0]), chains_[2] ^ mix(chains_[3], kSteps[1]) ^ total_);
+        return mix(chains[0] ^ mix(chains[1], kSteps[0]), chains[2] ^ mix(chains[3], kSteps[1]));
     }
 
   private:
-    static uint64_t word(const std::byte* bytes) {
-        uint64_t value = 0;
-        std::memcpy(&value, bytes, sizeof(value));
-        return value;
+    static void add(uint64_t& chain, const std::byte* bytes, size_t step) {
+        uint64_t words[2];
+        std::memcpy(words, bytes, sizeof(words));
+        chain = mix(words[0] ^ kSteps[step], words[1] ^ chain);
     }
     static uint64_t mix(uint64_t a, uint64_t b) {
         __extension__ using Wide = unsigned __int128;
-        const Wide product = static_cast<Wide>(a | 1) * (b | 1);
-        return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ a;
+        const Wide product = static_cast<Wide>(a) * b;
+        return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
     }
     static constexpr uint64_t kSteps[4] = {0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9,
                                            0x27d4eb2f165667c5};
-    uint64_t chains_[4] = {kSteps[3], kSteps[2], kSteps[1], kSteps[0]};
-    uint64_t turn_ = 0;
-    uint64_t total_ = 0;
 };
 
 bool overlap(const Array& a, const Array& b) {
@@ -212,16 +202,12 @@ uint64_t content_hash(const Array& array) {
     }
     // The bytes are taken as they lie in a contiguous copy: in blocks of the same size whatever the strides.
     const int64_t size = array.element_size();
-    const int64_t bytes = array.size() * size;
-    Hasher hasher;
-    if (bytes > 0 && array.is_contiguous()) {
-        hasher.add(array.data(), static_cast<size_t>(bytes));
-    } else if (bytes > 0) {
-        const Array aside(array.element(), array.shape(), array.device(), false);
-        copy_dimensions(aside.data(), array.data(), collapse(array.shape(), aside.strides(), array.strides()), size);
-        hasher.add(aside.data(), static_cast<size_t>(bytes));
-    }
-    return hasher.finish();
+    const auto bytes = static_cast<size_t>(array.size() * size);
+    if (bytes == 0) return 0;
+    if (array.is_contiguous()) return Hasher::hash(array.data(), bytes);
+    const Array aside(array.element(), array.shape(), array.device(), false);
+    copy_dimensions(aside.data(), array.data(), collapse(array.shape(), aside.strides(), array.strides()), size);
+    return Hasher::hash(aside.data(), bytes);
 }
 
 void fill(const Array& to, const std::byte* value) {

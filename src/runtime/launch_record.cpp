@@ -74,17 +74,26 @@ Code& LaunchRecord::forward() { return log_ ? instance_.logged() : instance_.for
 
 void LaunchRecord::watch(std::shared_ptr<const ProgramPlace> (*place)()) {
     const auto& parameters = instance_.forward().parameters();
+    const auto watched = [&](size_t i) {
+        return parameters[arrays_[i].parameter].access.read && (saved_.empty() || !saved_.contains(i));
+    };
+    // Nobody else knows the record yet: no lock.
     for (size_t i = 0; i < arrays_.size(); ++i) {
+        Given& given = arrays_[i];
+        if (!watched(i)) continue;
+        const auto& counter = given.array.write_counter();
+        const bool exported = given.array.storage()->exported();
+        if (place_ == nullptr && (exported || counter != nullptr)) place_ = place();
+        if (counter != nullptr) given.writes = counter->count();
+        if (exported) keep_hash(i);
+    }
+    for (size_t i = 0; i < arrays_.size(); ++i) {
+        if (!watched(i)) continue;
         const Given& given = arrays_[i];
-        if (!parameters[given.parameter].access.read || saved_.contains(i)) continue;
+        const bool hashed = given.hash.has_value();
         const auto [begin, end] = given.array.extent();
         given.array.storage()->watch(begin, end, weak_from_this(), static_cast<int>(i));
-        const bool exported = given.array.storage()->exported();
-        const auto& counter = given.array.write_counter();
-        if (!exported && counter == nullptr) continue;
-        if (place_ == nullptr) place_ = place();
-        if (counter != nullptr) arrays_[i].writes = counter->count();
-        if (exported) before_export(static_cast<int>(i));
+        if (!hashed && given.array.storage()->exported()) before_export(static_cast<int>(i));
     }
 }
 
@@ -105,8 +114,11 @@ void LaunchRecord::before_write(int tag) noexcept {
 }
 
 void LaunchRecord::before_export(int tag) noexcept {
-    const auto i = static_cast<size_t>(tag);
     const std::lock_guard lock(mutex_);
+    keep_hash(static_cast<size_t>(tag));
+}
+
+void LaunchRecord::keep_hash(size_t i) noexcept {
     try {
         if (arrays_[i].hash || !adjoint_reads(arrays_[i].parameter)) return;
         arrays_[i].hash = content_hash(arrays_[i].array);

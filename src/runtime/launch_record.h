@@ -77,6 +77,7 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
   private:
     bool adjoint_reads(size_t parameter);
     void save(size_t given);
+    void keep_hash(size_t given) noexcept;
     // Throws UserError where the content may be another than at the launch. `written`: the lender has written since.
     void check_unseen(size_t given, bool written) const;
     // Asks the lender, hence not to be called with the lock.

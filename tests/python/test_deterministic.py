@@ -216,8 +216,16 @@ def test_a_kernel_or_a_module_may_ask_for_it():
         wp.launch(own, N, [index, x, out])
         results.add(out.numpy().tobytes())
     assert len(results) == 1
+
+
+@pytest.mark.parametrize("wrong", ["run_to_run", True, 1, 2.5])
+def test_modes_that_are_none(wrong):
     with pytest.raises(ValueError, match="takes a DeterministicMode"):
-        wp.config.deterministic = 1
+        wp.config.deterministic = wrong
+    for give in (lambda o: wp.kernel(lambda: None, module="unique", module_options=o), wp.set_module_options):
+        with pytest.raises(ValueError, match=f"deterministic must be a warp.DeterministicMode, found {wrong!r}"):
+            give({"deterministic": wrong})
+    assert wp.get_module_options()["deterministic"] is not wrong
 
 
 snippet = """
