@@ -35,7 +35,7 @@ inline constexpr int kMathFnCount = [] {
     return count;
 }();
 
-enum class MathKind : uint8_t { Exact, Device, Library };  // math.def
+enum class MathKind : uint8_t { Exact, Device, Bounded, Library };  // math.def
 
 enum class AtomicKind : uint8_t { Add, Sub, Min, Max, And, Or, Xor, Exchange };
 inline constexpr int kAtomicKindCount = 8;

@@ -167,6 +167,18 @@ template <class T> using transform = vec<T, 7>;
     inline bfloat16 name(bfloat16 x, bfloat16 y) { return round_to<bfloat16>(::name##f(x, y)); } \
     WEFT_BY_PART_2(name)
 #define WEFT_MATH_Device_1(name) \
+    inline float name(float x) { return weft_##name##_f32(x); } \
+    inline double name(double x) { return ::name(x); } \
+    inline float16 name(float16 x) { return round_to<float16>(name(float(x))); } \
+    inline bfloat16 name(bfloat16 x) { return round_to<bfloat16>(name(float(x))); } \
+    WEFT_BY_PART_1(name)
+#define WEFT_MATH_Device_2(name) \
+    inline float name(float x, float y) { return weft_##name##_f32(x, y); } \
+    inline double name(double x, double y) { return ::name(x, y); } \
+    inline float16 name(float16 x, float16 y) { return round_to<float16>(name(float(x), float(y))); } \
+    inline bfloat16 name(bfloat16 x, bfloat16 y) { return round_to<bfloat16>(name(float(x), float(y))); } \
+    WEFT_BY_PART_2(name)
+#define WEFT_MATH_Bounded_1(name) \
     inline float name(float x) { return __builtin_fabsf(x) < weft_device::kMathLimit ? weft_##name##_f32(x) : ::name##f(x); } \
     inline double name(double x) { return ::name(x); } \
     inline float16 name(float16 x) { return round_to<float16>(name(float(x))); } \
@@ -184,7 +196,7 @@ WEFT_BY_PART_2(bit_and) WEFT_BY_PART_2(bit_or) WEFT_BY_PART_2(bit_xor)
 WEFT_BY_PART_1(neg) WEFT_BY_PART_1(abs) WEFT_BY_PART_1(bit_not)
 )cxx";
 
-// Between the two: the lines of maths(), WEFT_MATH_Device_1(sin) and so on.
+// Between the two: the lines of maths(), WEFT_MATH_Bounded_1(sin) and so on.
 constexpr std::string_view kPreludeAfterMaths = R"cxx(
 template <class T, int N> inline vec<T, N> operator+(const vec<T, N>& a, const vec<T, N>& b) { return add(a, b); }
 template <class T, int N> inline vec<T, N> operator-(const vec<T, N>& a, const vec<T, N>& b) { return sub(a, b); }

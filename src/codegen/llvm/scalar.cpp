@@ -344,24 +344,27 @@ Value* ScalarEmitter::math(ir::MathFn fn, Scalar scalar, llvm::ArrayRef<Value*> 
         case ir::MathFn::Round:
             return exact(llvm::Intrinsic::round);
         default:
-            if (machine_.uses_device_maths() && scalar == Scalar::F32 && ir::math_kind(fn) == ir::MathKind::Device) {
-                return device_math(fn, operands[0]);
+            if (machine_.uses_device_maths() && scalar == Scalar::F32 && ir::math_kind(fn) != ir::MathKind::Library) {
+                return device_math(fn, operands);
             }
             return call_math(math_symbol(fn, scalar == Scalar::F64), operands);
     }
 }
 
 // A function of device/maths.h, of all lanes at once; the C library's where it does not hold.
-Value* ScalarEmitter::device_math(ir::MathFn fn, Value* x) {
+Value* ScalarEmitter::device_math(ir::MathFn fn, llvm::ArrayRef<Value*> operands) {
+    Value* x = operands[0];
     const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
     std::string name = "weft_" + std::string(ir::mnemonic(fn)) + "_f32";
     if (vector != nullptr) name = wide_name(name, vector->getNumElements());
-    auto callee = module_.getOrInsertFunction(name, x->getType(), x->getType());
+    const llvm::SmallVector<llvm::Type*, 2> types(operands.size(), x->getType());
+    auto callee = module_.getOrInsertFunction(name, llvm::FunctionType::get(x->getType(), types, false));
     auto* function = llvm::cast<llvm::Function>(callee.getCallee());
     function->setDoesNotThrow();
     function->setWillReturn();
     function->setDoesNotAccessMemory();
-    Value* fast = builder_.CreateCall(callee, {x});
+    Value* fast = builder_.CreateCall(callee, operands);
+    if (ir::math_kind(fn) == ir::MathKind::Device) return fast;
     Value* limit = llvm::ConstantFP::get(x->getType(), kDeviceMathLimit);
     Value* holds = builder_.CreateFCmpOLT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x), limit);
     llvm::Function* here = builder_.GetInsertBlock()->getParent();

@@ -59,7 +59,7 @@ class ScalarEmitter {
     llvm::Type* half_type(const llvm::Value* like) const;
     llvm::Value* vector_division(bool is_signed, llvm::Value* a, llvm::Value* b);
     llvm::Value* narrow_double(ir::Scalar half, llvm::Value* f64);
-    llvm::Value* device_math(ir::MathFn fn, llvm::Value* x);
+    llvm::Value* device_math(ir::MathFn fn, llvm::ArrayRef<llvm::Value*> operands);
     llvm::Value* call_math(std::string_view name, llvm::ArrayRef<llvm::Value*> operands);
     llvm::Value* exchange_loop(ir::AtomicKind kind, ir::Scalar scalar, llvm::Value* address, llvm::Value* value);
 
