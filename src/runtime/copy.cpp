@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/layout.h"
+#include "runtime/cpu/host_memory.h"
 #include "runtime/device.h"
 #include "runtime/strided_kernels.h"
 
@@ -42,10 +43,7 @@ void copy_row(std::byte* to, const std::byte* from, const Dimension& d) {
 }
 
 void copy_row(std::byte* to, const std::byte* from, const Dimension& d, int64_t size) {
-    if (d.to == size && d.from == size) {
-        std::memcpy(to, from, static_cast<size_t>(d.extent * size));
-        return;
-    }
+    if (d.to == size && d.from == size) return copy_on_host(to, from, d.extent * size);
     switch (size) {
         case 1:
             copy_row<1>(to, from, d);

@@ -3,18 +3,14 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <new>
 
+#include "runtime/cpu/host_memory.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/launch.h"
 
 namespace weft::runtime {
 namespace {
-
-constexpr int64_t kAlignment = 64;
 
 std::string processor_name() {
     std::ifstream file("/proc/cpuinfo");
@@ -33,33 +29,19 @@ class HostDevice final : public Device {
 
     const std::string& backend() const override { return backend_; }
 
-    // The C library hands out large zeroed blocks as untouched pages, so the block is taken from calloc and aligned
-    // here: the address that calloc gave lies in front of the block.
-    void* allocate(int64_t bytes, bool zeroed) override {
-        if (bytes <= 0) return nullptr;
-        const size_t total = static_cast<size_t>(bytes) + kAlignment + sizeof(void*);
-        void* raw = zeroed ? std::calloc(1, total) : std::malloc(total);
-        if (raw == nullptr) throw std::bad_alloc();
-        const uintptr_t start = reinterpret_cast<uintptr_t>(raw) + sizeof(void*);
-        const uintptr_t aligned = (start + kAlignment - 1) / kAlignment * kAlignment;
-        reinterpret_cast<void**>(aligned)[-1] = raw;
-        return reinterpret_cast<void*>(aligned);
-    }
-
-    void release(void* memory, int64_t) noexcept override {
-        if (memory != nullptr) std::free(static_cast<void**>(memory)[-1]);
-    }
+    void* allocate(int64_t bytes, bool zeroed) override { return allocate_on_host(bytes, zeroed); }
+    void release(void* memory, int64_t bytes) noexcept override { release_on_host(memory, bytes); }
 
     void synchronize() override {}
 
     void copy_from_host(void* to, const void* from, int64_t bytes) override { copy_within(to, from, bytes); }
     void copy_to_host(void* to, const void* from, int64_t bytes) override { copy_within(to, from, bytes); }
     void copy_within(void* to, const void* from, int64_t bytes) override {
-        if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+        if (bytes > 0) copy_on_host(to, from, bytes);
     }
     void prepare(Code& code) override { code.wait(); }
     void fill_zero(void* to, int64_t bytes) override {
-        if (bytes > 0) std::memset(to, 0, static_cast<size_t>(bytes));
+        if (bytes > 0) zero_on_host(to, bytes);
     }
     void launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
                 const LaunchOptions&) override {
