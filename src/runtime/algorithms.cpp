@@ -1,15 +1,15 @@
-// Sums are taken in double precision and in index order, so that they do not depend on threads; integers wrap.
+// Sums are taken in double precision and in index order, so that they do not depend on threads.
 #include "runtime/algorithms.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <type_traits>
-#include <vector>
 
 #include "base/error.h"
 #include "ir/layout.h"
 #include "runtime/host_copies.h"
+#include "runtime/prefix_sum.h"
+#include "runtime/radix_sort.h"
 
 namespace weft::runtime {
 namespace {
@@ -24,88 +24,6 @@ T read(const std::byte* from) {
 template <typename T>
 void write(std::byte* to, T value) {
     std::memcpy(to, &value, sizeof(T));
-}
-
-template <typename T>
-T plus(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-        using Unsigned = std::make_unsigned_t<T>;
-        return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
-    } else {
-        return a + b;
-    }
-}
-
-template <typename T>
-void scan_of(const Array& in, const Array& out, bool inclusive) {
-    using Sum = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-    const int64_t n = in.shape()[0];
-    const int parts = in.element().is_scalar() ? 1 : in.element().part_count();
-    for (int part = 0; part < parts; ++part) {
-        const std::byte* from = in.data() + part * static_cast<int64_t>(sizeof(T));
-        std::byte* to = out.data() + part * static_cast<int64_t>(sizeof(T));
-        Sum sum{};
-        for (int64_t i = 0; i < n; ++i) {
-            const T value = read<T>(from + i * in.strides()[0]);
-            const Sum next = plus<Sum>(sum, value);
-            write<T>(to + i * out.strides()[0], static_cast<T>(inclusive ? next : sum));
-            sum = next;
-        }
-    }
-}
-
-// Keys as unsigned numbers that sort as the keys do.
-uint64_t sortable(const std::byte* key, ir::Scalar type) {
-    switch (type) {
-        case ir::Scalar::I32:
-            return read<uint32_t>(key) ^ 0x80000000U;
-        case ir::Scalar::U32:
-            return read<uint32_t>(key);
-        case ir::Scalar::F32: {
-            const auto bits = read<uint32_t>(key);
-            return (bits & 0x80000000U) != 0 ? static_cast<uint32_t>(~bits) : bits | 0x80000000U;
-        }
-        case ir::Scalar::I64:
-            return read<uint64_t>(key) ^ (uint64_t{1} << 63);
-        case ir::Scalar::U64:
-            return read<uint64_t>(key);
-        case ir::Scalar::F64: {
-            const auto bits = read<uint64_t>(key);
-            return (bits >> 63) != 0 ? ~bits : bits | (uint64_t{1} << 63);
-        }
-        default:
-            throw InternalError("keys of a type that is not sorted");
-    }
-}
-
-struct Pair {
-    uint64_t key;
-    int64_t from;
-};
-
-// By digits of 8 bits, least significant first.
-void radix_sort(std::vector<Pair>& pairs, int begin_bit, int end_bit) {
-    std::vector<Pair> aside(pairs.size());
-    for (int bit = begin_bit; bit < end_bit; bit += 8) {
-        const int bits = std::min(8, end_bit - bit);
-        const uint64_t mask = (uint64_t{1} << bits) - 1;
-        std::array<size_t, 257> starts{};
-        for (const Pair& pair : pairs) ++starts[((pair.key >> bit) & mask) + 1];
-        if (std::ranges::any_of(starts, [&](size_t n) { return n == pairs.size(); })) continue;
-        for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-        for (const Pair& pair : pairs) aside[starts[(pair.key >> bit) & mask]++] = pair;
-        std::swap(pairs, aside);
-    }
-}
-
-void permute(const Array& array, int64_t begin, const std::vector<Pair>& pairs) {
-    const int64_t size = ir::size_of(array.element());
-    std::byte* data = array.data() + begin * size;
-    const std::vector<std::byte> old(data, data + static_cast<int64_t>(pairs.size()) * size);
-    for (size_t i = 0; i < pairs.size(); ++i) {
-        std::memcpy(data + static_cast<int64_t>(i) * size, old.data() + pairs[i].from * size,
-                    static_cast<size_t>(size));
-    }
 }
 
 // Calls visit(offset in a, offset in b, offset in out) for each place of `out`.
@@ -169,22 +87,7 @@ void scan(const Array& from, const Array& to, bool inclusive) {
     const Array out = host.changed(to);
     if (in.size() == 0) return;
     out.before_write();
-    switch (in.element().element()) {
-        case ir::Scalar::I32:
-            scan_of<int32_t>(in, out, inclusive);
-            break;
-        case ir::Scalar::I64:
-            scan_of<int64_t>(in, out, inclusive);
-            break;
-        case ir::Scalar::F32:
-            scan_of<float>(in, out, inclusive);
-            break;
-        case ir::Scalar::F64:
-            scan_of<double>(in, out, inclusive);
-            break;
-        default:
-            throw InternalError("a prefix sum of a type that has none");
-    }
+    prefix_sums(in, out, inclusive);
     host.finish();
 }
 
@@ -194,17 +97,11 @@ void sort_pairs(const Array& all_keys, const Array& all_values, int64_t begin, i
     HostCopies host;
     const Array keys = host.changed(all_keys);
     const Array values = host.changed(all_values);
-    const ir::Scalar type = keys.element().element();
-    const int64_t size = ir::size_of(keys.element());
-    std::vector<Pair> pairs(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i) {
-        pairs[static_cast<size_t>(i)] = {sortable(keys.data() + (begin + i) * size, type), i};
-    }
-    radix_sort(pairs, begin_bit, end_bit);
     keys.before_write();
     values.before_write();
-    permute(keys, begin, pairs);
-    permute(values, begin, pairs);
+    const PairRange range{begin, count};
+    radix_sort(keys.data(), keys.element().element(), values.data(), ir::size_of(values.element()), {&range, 1},
+               begin_bit, end_bit);
     host.finish();
 }
 

@@ -41,7 +41,7 @@ def test_scans_of_vectors():
 
 
 @pytest.mark.parametrize("dtype", [wp.int32, wp.uint32, wp.float32, wp.int64, wp.uint64, wp.float64], **ids)
-@pytest.mark.parametrize("n", [1, 2, 77, 30_000])
+@pytest.mark.parametrize("n", [1, 2, 64, 77, 30_000, 300_001])
 def test_sorts(dtype, n):
     data = random_of(dtype, n)
     data[: n // 3] = data[n // 3 : 2 * (n // 3)]  # equal keys keep their order
