@@ -64,11 +64,14 @@ def dump(arguments):
         wp.config.cpu_backend = "cxx"
     kernel = find_kernel(arguments.file, arguments.kernel)
     backend = backend_name(wp.config.cpu_backend) or _core.backends()[0][0]
+    architecture = arguments.arch or ("sm_75" if arguments.kind == "ptx" else "")
+    if architecture:
+        backend = "llvm-nvptx"
     kinds = _core.dump_kinds(backend)
     if arguments.kind not in kinds:
         sys.exit(f"backend {backend} shows: {', '.join(kinds)}")
     types = [_core.Type.parse(text) for text in arguments.type]
-    print(kernel._dump(arguments.kind, types, arguments.adjoint))
+    print(kernel._dump(arguments.kind, types, arguments.adjoint, backend, gpu=architecture))
 
 
 def bench(subject):
@@ -100,8 +103,10 @@ def make_parser():
     dumped.add_argument(
         "--kind",
         default="ir",
-        help="source-ir (as lowered), ir (after the passes, the default), llvm, asm, or cxx (C++ text)",
+        help="source-ir (as lowered), ir (after the passes, the default), llvm, asm, cxx (C++ text), or ptx (for "
+        "launches whose arrays are dense)",
     )
+    dumped.add_argument("--arch", default="", help="of the GPU to compile for, as sm_90 (ptx without it: sm_75)")
     dumped.add_argument("--adjoint", action="store_true", help="the adjoint instead of the kernel")
     dumped.add_argument(
         "--type", action="append", default=[], help='type of each argument of a generic kernel, as "array<f32, 1>"'

@@ -266,7 +266,7 @@ void export_kernels(nb::module_& m) {
         .def(
             "_dump",
             [](nb::handle self, const std::string& kind, const std::vector<ir::Type>& types, bool adjoint,
-               const std::string& wanted, bool gathered) -> std::string {
+               const std::string& wanted, bool gathered, const std::string& gpu) -> std::string {
                 runtime::Kernel& kernel = kernel_of(self);
                 const nb::gil_scoped_release release;
                 KernelInstance::Gathered* parts = gathered ? kernel.instance(types).gathered() : nullptr;
@@ -276,11 +276,17 @@ void export_kernels(nb::module_& m) {
                 const std::string& name = !wanted.empty()                     ? wanted
                                           : !kernel.options().backend.empty() ? kernel.options().backend
                                                                               : codegen::backends().front().name;
-                return codegen::dump(module, codegen::backend(name).open(), kernel.options().codegen, kind);
+                const runtime::KernelOptions& options = kernel.options();
+                return codegen::dump(module, codegen::backend(name).open(),
+                                     gpu.empty()
+                                         ? options.codegen
+                                         : runtime::options_for_gpu(options.codegen, options.fuse_on_gpu, gpu, true),
+                                     kind);
             },
             nb::arg("kind"), nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
-            nb::arg("backend") = "", nb::arg("gathered") = false,
-            "What the kernel is compiled to; `gathered`: its adjoint as a gather, empty where it is none.")
+            nb::arg("backend") = "", nb::arg("gathered") = false, nb::arg("gpu") = "",
+            "What the kernel is compiled to; `gathered`: its adjoint as a gather, empty where it is none; `gpu`: the "
+            "architecture, where the backend is of GPUs.")
         .def(
             "_store",
             [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint, const std::string& directory) {

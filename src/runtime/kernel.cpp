@@ -99,6 +99,13 @@ bool Code::has_dense_arrays(const std::byte* arguments) const {
     return true;
 }
 
+codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std::string& architecture, bool dense) {
+    options.architecture = architecture;
+    options.dense = dense;
+    options.contract |= fuse;
+    return options;
+}
+
 LoadedKernel& Code::loaded(const Device& device, bool dense) {
     const bool on_host = device.capabilities().host_memory;
     const std::lock_guard lock(mutex_);
@@ -106,8 +113,7 @@ LoadedKernel& Code::loaded(const Device& device, bool dense) {
     if (slot == nullptr) {
         codegen::Options options = options_;
         options.architecture = device.architecture();
-        options.dense = dense;
-        options.contract |= !on_host && fuse_on_gpu_;
+        if (!on_host) options = options_for_gpu(options_, fuse_on_gpu_, device.architecture(), dense);
         const Compiled* before = on_host && offered_ ? &*offered_ : nullptr;
         slot =
             Runtime::get().compiler().request(module_, name_, on_host ? backend_ : device.backend(), options, before);

@@ -40,6 +40,9 @@ struct KernelOptions {
     bool operator==(const KernelOptions&) const = default;
 };
 
+// The options of code for a GPU. dense: launches keep to codegen/gpu_plan.h.
+codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std::string& architecture, bool dense);
+
 struct Parameter {
     std::string name;
     ir::Type type;

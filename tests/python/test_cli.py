@@ -56,6 +56,7 @@ def test_help_everywhere(warp_cli, words):
         ("llvm", "define"),
         ("asm", ".text"),
         ("cxx", "weft_kernel_scale"),
+        ("ptx", ".target sm_75"),
     ],
 )
 def test_dump(warp_cli, kind, marks):
@@ -67,7 +68,8 @@ def test_dump_of_adjoints_and_instances(warp_cli):
     assert "array<f64, 1>" in warp_cli("dump", "kernels_of_cli.py", "generic", "--type", "array<f64, 1>")
     failed = warp_cli("dump", "kernels_of_cli.py", "missing", check=False)
     assert failed.returncode != 0 and "its kernels: generic, scale" in failed.stderr
-    failed = warp_cli("dump", "kernels_of_cli.py", "scale", "--kind", "ptx", check=False)
+    assert ".target sm_90" in warp_cli("dump", "kernels_of_cli.py", "scale", "--kind", "ptx", "--arch", "sm_90")
+    failed = warp_cli("dump", "kernels_of_cli.py", "scale", "--kind", "hex", check=False)
     assert failed.returncode != 0 and "llvm" in failed.stderr
 
 

@@ -17,6 +17,9 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include "codegen/llvm/nvptx/early_loads.h"
+#include "codegen/llvm/nvptx/turns_together.h"
+
 namespace weft::codegen::llvm_backend {
 
 namespace {
@@ -48,11 +51,13 @@ void add_gpu_passes(llvm::FunctionPassManager& body) {
     loops.addPass(llvm::LoopRotatePass());
     loops.addPass(llvm::IndVarSimplifyPass());
     body.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops)));
+    body.addPass(TurnsTogetherPass());
     body.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
     body.addPass(llvm::EarlyCSEPass(true));
     body.addPass(llvm::InstCombinePass());
     body.addPass(llvm::SimplifyCFGPass());
     body.addPass(llvm::InferAlignmentPass());
+    body.addPass(EarlyLoadsPass());
 }
 
 }  // namespace

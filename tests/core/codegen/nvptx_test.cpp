@@ -96,6 +96,49 @@ TEST(Nvptx, SumsInThreadsAndWarpsBeforeItAddsToOneAddress) {
     }
 }
 
+constexpr const char* kQuotients = R"(kernel @k(%x: array<f32, 1>, %y: array<f32, 1>, %n: i32) {
+  %i = thread.index [0] : i32
+  %0 = const 0 : f32
+  %1 = const 0 : i32
+  %2 = const 1 : i32
+  %s = for(%1, %n, %2, %0) : f32 {(%j: i32, %q: f32)
+    %3 = at(%x, %j) : ref<f32>
+    %4 = load(%3) : f32
+    %5 = div(%q, %4) : f32
+    %6 = add(%5, %4) : f32
+    yield(%6)
+  }
+  %r = at(%y, %i) : ref<f32>
+  store(%r, %s)
+  return
+}
+)";
+
+// NVIDIA's assembler makes a branch of each division, across which it moves no load.
+TEST(Nvptx, FourTurnsOfALoopAskForTheirMemoryBeforeTheyDivide) {
+    const std::string ptx = of_text(kQuotients);
+    EXPECT_EQ(count(ptx, "div.rn.f32"), 5U) << "four, and the turns that are left: " << ptx;
+    const std::string loop = ptx.substr(ptx.find("div.rn.f32"));  // behind the first division
+    const size_t left = loop.find("ld.global.f32");
+    ASSERT_NE(left, std::string::npos) << ptx;
+    EXPECT_EQ(count(loop.substr(0, left), "div.rn.f32"), 4U) << "no load between the divisions of four turns: " << ptx;
+    EXPECT_NE(of_text(kQuotients, {.dense = true}).find("ld.global.v4.f32"), std::string::npos);
+    EXPECT_EQ(assemble(ptx, "sm_75"), "");
+}
+
+TEST(Nvptx, LoadsStayBehindWritesBeforeThem) {
+    std::string text = kQuotients;
+    text.replace(text.find("    yield(%6)"), 0, "    %w = at(%y, %j) : ref<f32>\n    store(%w, %6)\n");
+    const std::string ptx = of_text(text);
+    ASSERT_EQ(count(ptx, "div.rn.f32"), 5U) << ptx;
+    size_t at = ptx.find("ld.global.f32");
+    for (int turn = 0; turn < 3; ++turn) {
+        const size_t stored = ptx.find("st.global.f32", at);
+        at = ptx.find("ld.global.f32", at + 1);
+        EXPECT_LT(stored, at) << "turn " << turn << " may have written what the next one reads: " << ptx;
+    }
+}
+
 TEST(Nvptx, KeepsLaunchBounds) {
     const std::string ptx = of_text(kSaxpy, {.max_threads = 128, .min_blocks = 2, .max_registers = 40});
     EXPECT_NE(ptx.find(".maxntid 128"), std::string::npos) << ptx;
