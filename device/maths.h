@@ -23,25 +23,8 @@ inline double from_bits(int64_t bits) {
 constexpr double kRound = 0x1.8p52;
 constexpr float kMathLimit = 1e6F;
 
-// e ** x for |x| < 700: 2 ** k times the series of e ** r, |r| < 0.35.
-inline double exp_of(double x) {
-    const double shifted = x * 0x1.71547652b82fep+0 + kRound;
-    const double k = shifted - kRound;
-    const double r = (x - k * 0x1.62e42fefa3800p-1) - k * 0x1.ef35793c76730p-45;
-    double p = 1.0 / 39916800;
-    p = p * r + 1.0 / 3628800;
-    p = p * r + 1.0 / 362880;
-    p = p * r + 1.0 / 40320;
-    p = p * r + 1.0 / 5040;
-    p = p * r + 1.0 / 720;
-    p = p * r + 1.0 / 120;
-    p = p * r + 1.0 / 24;
-    p = p * r + 1.0 / 6;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
-    p = p * r + 1.0;
-    return p * from_bits(static_cast<int64_t>(static_cast<uint64_t>(bits_of(shifted) + 1023) << 52));
-}
+// a * b + c, rounded once.
+inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
 inline double size_of(double x) { return from_bits(bits_of(x) & 0x7fffffffffffffff); }
 inline double with_sign_of(double x, double sign) {
@@ -54,6 +37,24 @@ inline double clamped(double x, double limit) {
     return low > limit ? limit : low;
 }
 
+// e ** x for |x| < 700: 2 ** k times the series of e ** r, |r| < 0.35.
+inline double exp_of(double x) {
+    const double shifted = fma(x, 0x1.71547652b82fep+0, kRound);
+    const double k = shifted - kRound;
+    const double r = fma(-k, 0x1.ef35793c76730p-45, fma(-k, 0x1.62e42fefa3800p-1, x));
+    double p = 1.0 / 362880;
+    p = fma(p, r, 1.0 / 40320);
+    p = fma(p, r, 1.0 / 5040);
+    p = fma(p, r, 1.0 / 720);
+    p = fma(p, r, 1.0 / 120);
+    p = fma(p, r, 1.0 / 24);
+    p = fma(p, r, 1.0 / 6);
+    p = fma(p, r, 0.5);
+    p = fma(p, r, 1.0);
+    p = fma(p, r, 1.0);
+    return p * from_bits(static_cast<int64_t>(static_cast<uint64_t>(bits_of(shifted) + 1023) << 52));
+}
+
 // x = m * 2 ** exponent with m in [0.7, 1.42): the exponent, and the logarithm of m by the series of atanh.
 inline double log_of(double x, double& exponent) {
     const int64_t bits = bits_of(x);
@@ -64,16 +65,15 @@ inline double log_of(double x, double& exponent) {
     exponent = from_bits(bits_of(kRound) + k) - kRound;
     const double s = (m - 1.0) / (m + 1.0);
     const double z = s * s;
-    double p = 1.0 / 19;
-    p = p * z + 1.0 / 17;
-    p = p * z + 1.0 / 15;
-    p = p * z + 1.0 / 13;
-    p = p * z + 1.0 / 11;
-    p = p * z + 1.0 / 9;
-    p = p * z + 1.0 / 7;
-    p = p * z + 1.0 / 5;
-    p = p * z + 1.0 / 3;
-    return 2.0 * s + 2.0 * s * z * p;
+    double p = 1.0 / 15;
+    p = fma(p, z, 1.0 / 13);
+    p = fma(p, z, 1.0 / 11);
+    p = fma(p, z, 1.0 / 9);
+    p = fma(p, z, 1.0 / 7);
+    p = fma(p, z, 1.0 / 5);
+    p = fma(p, z, 1.0 / 3);
+    const double twice = s + s;
+    return fma(twice * z, p, twice);
 }
 
 // The value where x is positive and finite; else what the logarithm of x is.
@@ -114,18 +114,18 @@ inline double angle(double y, double x) {
     const double t = origin ? 0.0 : quotient;
     const double z = t * t;
     double p = 1.0 / 25;
-    p = p * z - 1.0 / 23;
-    p = p * z + 1.0 / 21;
-    p = p * z - 1.0 / 19;
-    p = p * z + 1.0 / 17;
-    p = p * z - 1.0 / 15;
-    p = p * z + 1.0 / 13;
-    p = p * z - 1.0 / 11;
-    p = p * z + 1.0 / 9;
-    p = p * z - 1.0 / 7;
-    p = p * z + 1.0 / 5;
-    p = p * z - 1.0 / 3;
-    const double right = turned_by + (t + t * z * p);
+    p = fma(p, z, -1.0 / 23);
+    p = fma(p, z, 1.0 / 21);
+    p = fma(p, z, -1.0 / 19);
+    p = fma(p, z, 1.0 / 17);
+    p = fma(p, z, -1.0 / 15);
+    p = fma(p, z, 1.0 / 13);
+    p = fma(p, z, -1.0 / 11);
+    p = fma(p, z, 1.0 / 9);
+    p = fma(p, z, -1.0 / 7);
+    p = fma(p, z, 1.0 / 5);
+    p = fma(p, z, -1.0 / 3);
+    const double right = turned_by + fma(t * z, p, t);
     const double size = bits_of(x) < 0 ? 0x1.921fb54442d18p+1 - right : right;
     return with_sign_of(size, y);
 }
@@ -135,32 +135,30 @@ inline double other_leg(double x) { return __builtin_sqrt((1.0 - x) * (1.0 + x))
 
 // x = r + k * pi / 2 with |r| < 0.8; the low bits of the result are those of k.
 inline int64_t quadrant(double x, double& r) {
-    const double shifted = x * 0x1.45f306dc9c883p-1 + kRound;
+    const double shifted = fma(x, 0x1.45f306dc9c883p-1, kRound);
     const double k = shifted - kRound;
-    r = (x - k * 0x1.921fb54400000p+0) - k * 0x1.0b4611a626331p-34;
+    r = fma(-k, 0x1.0b4611a626331p-34, fma(-k, 0x1.921fb54400000p+0, x));
     return bits_of(shifted);
 }
 
 inline double sine(double r) {
     const double z = r * r;
-    double p = 1.0 / 6227020800;
-    p = p * z - 1.0 / 39916800;
-    p = p * z + 1.0 / 362880;
-    p = p * z - 1.0 / 5040;
-    p = p * z + 1.0 / 120;
-    p = p * z - 1.0 / 6;
-    return r * (1.0 + z * p);  // of -0: -0
+    double p = -1.0 / 39916800;
+    p = fma(p, z, 1.0 / 362880);
+    p = fma(p, z, -1.0 / 5040);
+    p = fma(p, z, 1.0 / 120);
+    p = fma(p, z, -1.0 / 6);
+    return r * fma(z, p, 1.0);  // of -0: -0
 }
 
 inline double cosine(double r) {
     const double z = r * r;
-    double p = 1.0 / 479001600;
-    p = p * z - 1.0 / 3628800;
-    p = p * z + 1.0 / 40320;
-    p = p * z - 1.0 / 720;
-    p = p * z + 1.0 / 24;
-    p = p * z - 0.5;
-    return 1.0 + z * p;
+    double p = -1.0 / 3628800;
+    p = fma(p, z, 1.0 / 40320);
+    p = fma(p, z, -1.0 / 720);
+    p = fma(p, z, 1.0 / 24);
+    p = fma(p, z, -0.5);
+    return fma(z, p, 1.0);
 }
 
 // The sine of r + k * pi / 2.
