@@ -32,16 +32,24 @@ struct Address {
     Value* offsets = nullptr;  // i64 a lane; null: 0
     int64_t distance = 0;      // the step in bytes where the launch is known to have it, else 0
     // Where an index of the affine address may be negative and count from the end: whether it is not (i1), and the
-    // address that holds in any case.
+    // address that holds in any case. Likewise where an index is the remainder of an affine one.
     Value* affine = nullptr;
     Value* other_base = nullptr;
     Value* other_offsets = nullptr;
+    // The remainders are further offsets of that address: computed where they are needed, as divisions are slow.
+    struct Remainder {
+        const ir::Op* op;
+        Value* extent;
+        Value* stride;
+    };
+    llvm::SmallVector<Remainder, 1> remainders = {};
 
     bool uniform() const { return step == nullptr && offsets == nullptr; }
 };
 
-constexpr int kLargestGroup = 4;  // numbers of an element that are loaded as one run of all lanes' elements
-constexpr size_t kFlatArm = 12;   // ops of an arm that is computed rather than branched to
+constexpr size_t kLargestGroup = 16;  // numbers of an element that are loaded as one run of all lanes' elements
+constexpr size_t kLargestFactor = 7;  // of their number: what one shuffle takes apart
+constexpr size_t kFlatArm = 12;       // ops of an arm that is computed rather than branched to
 
 class LaneEmitter {
   public:
@@ -436,6 +444,47 @@ class LaneEmitter {
         return builder_.CreateIntCast(raw, builder_.getInt64Ty(), v->type.is_signed());
     }
 
+    Value* last_of_lanes(Value* first, int64_t step) {
+        return builder_.CreateAdd(first,
+                                  builder_.getInt64(static_cast<uint64_t>(step * (static_cast<int64_t>(lanes_) - 1))));
+    }
+    void require(Value*& all, Value* condition) {
+        all = all == nullptr ? condition : builder_.CreateAnd(all, condition);
+    }
+
+    // x % m of an affine x: affine too while the lanes do not wrap around, which is most of the time in what is
+    // periodic.
+    bool is_affine_remainder(const ir::Value* v) {
+        const ir::Op* op = v->op;
+        if (op == nullptr || op->code != Opcode::Rem || forms_[v].affine || !v->type.is_signed()) return false;
+        const auto operand = [&](size_t i) { return forms_[op->operands[i]]; };
+        return ir::scalar_bits(v->type.element()) >= 32 && operand(0).affine && operand(1).uniform();
+    }
+
+    // The first lane's remainder; `holds` gets the condition under which those of the other lanes follow by `step`.
+    // Indices are at most once around: no division is needed.
+    Value* first_remainder(const ir::Op& op, int64_t step, Value*& holds) {
+        Value* x = first_lane(op.operands[0]);
+        Value* m = first_lane(op.operands[1]);
+        Value* first = builder_.CreateSelect(builder_.CreateICmpSGE(x, m), builder_.CreateSub(x, m), x);
+        Value* end = last_of_lanes(first, step);
+        require(holds, builder_.CreateAnd(builder_.CreateICmpSLT(first, m), builder_.CreateICmpSLT(end, m)));
+        require(holds, builder_.CreateICmpSGE(builder_.CreateOr(first, end), builder_.getInt64(0)));
+        return first;
+    }
+
+    Value* remainder_offsets(const Address& a) {
+        Value* out = nullptr;
+        for (const auto& [op, extent, stride] : a.remainders) {
+            Value* lanes = scalars_.binary(op->code, op->result()->type.element(), widen(scalar(op->operands[0])),
+                                           widen(scalar(op->operands[1])));
+            Value* words = builder_.CreateSExt(lanes, wide(builder_.getInt64Ty()));
+            if (!non_negative_(op->result())) words = wrapped(words, extent);
+            out = sum(builder_, out, builder_.CreateMul(words, widen(stride)));
+        }
+        return out;
+    }
+
     static Value* sum(llvm::IRBuilder<>& b, Value* x, Value* y) {
         return x == nullptr ? y : y == nullptr ? x : b.CreateAdd(x, y);
     }
@@ -449,7 +498,7 @@ class LaneEmitter {
         const size_t last = module_.coordinates > 0 ? static_cast<size_t>(module_.coordinates - 1) : 0;
         bool affine = true;
         for (const ir::Value* v : llvm::ArrayRef(op.operands).drop_front()) {
-            affine = affine && (!is_vector(scalar(v)) || forms_[v].affine);
+            affine = affine && (!is_vector(scalar(v)) || forms_[v].affine || is_affine_remainder(v));
         }
         Address out;
         Value* bytes = nullptr;
@@ -470,8 +519,9 @@ class LaneEmitter {
                 out.offsets = sum(builder_, out.offsets, by_lane());
                 continue;
             }
-            const int64_t step = forms_[v].step[last];
-            Value* first = first_lane(v);
+            const bool remainder = is_affine_remainder(v);
+            const int64_t step = forms_[remainder ? v->op->operands[0] : v].step[last];
+            Value* first = remainder ? first_remainder(*v->op, step, out.affine) : first_lane(v);
             bytes = sum(builder_, bytes, builder_.CreateMul(first, stride));
             out.step =
                 sum(builder_, out.step, builder_.CreateMul(stride, builder_.getInt64(static_cast<uint64_t>(step))));
@@ -485,11 +535,13 @@ class LaneEmitter {
                     }
                 }
             }
+            if (remainder) {
+                out.remainders.push_back({v->op, extent, stride});
+                continue;
+            }
             if (!non_negative_(v)) {
-                Value* end = builder_.CreateAdd(
-                    first, builder_.getInt64(static_cast<uint64_t>(step * (static_cast<int64_t>(lanes_) - 1))));
-                Value* inside = builder_.CreateICmpSGE(builder_.CreateOr(first, end), builder_.getInt64(0));
-                out.affine = out.affine == nullptr ? inside : builder_.CreateAnd(out.affine, inside);
+                Value* end = last_of_lanes(first, step);
+                require(out.affine, builder_.CreateICmpSGE(builder_.CreateOr(first, end), builder_.getInt64(0)));
             }
             out.other_offsets = sum(builder_, out.other_offsets, by_lane());
         }
@@ -520,7 +572,7 @@ class LaneEmitter {
         Value* bytes = builder_.CreateMul(place, widen_if(is_vector(place), size));
         if (is_vector(bytes)) {
             out.offsets = sum(builder_, out.offsets, bytes);
-            if (out.other_offsets != nullptr) out.other_offsets = sum(builder_, out.other_offsets, bytes);
+            if (out.affine != nullptr) out.other_offsets = sum(builder_, out.other_offsets, bytes);
         } else {
             out.base = builder_.CreateGEP(builder_.getInt8Ty(), out.base, bytes);
             if (out.other_base != nullptr) {
@@ -535,10 +587,10 @@ class LaneEmitter {
         return sum(builder_, steps, a.offsets);
     }
 
-    Address otherwise(const Address& a) const {
+    Address otherwise(const Address& a) {
         Address out;
         out.base = a.other_base;
-        out.offsets = a.other_offsets;
+        out.offsets = sum(builder_, a.other_offsets, remainder_offsets(a));
         return out;
     }
 
@@ -558,7 +610,7 @@ class LaneEmitter {
     bool is_run(ir::Type type, const Address& a) {
         if (a.distance != ir::size_of(type) || a.offsets != nullptr) return false;
         const auto& leaves = module_.leaves_of(type);
-        if (leaves.size() > kLargestGroup) return false;
+        if (!can_be_grouped(leaves.size())) return false;
         int64_t at = 0;
         for (const Leaf& leaf : leaves) {
             if (leaf.kind != LeafKind::Number || leaf.scalar != leaves[0].scalar || leaf.offset != at) return false;
@@ -595,6 +647,66 @@ class LaneEmitter {
         return out;
     }
 
+    static size_t smallest_factor(size_t count) {
+        size_t factor = 2;
+        while (count % factor != 0) ++factor;
+        return factor;
+    }
+    static bool can_be_grouped(size_t count) {
+        if (count > kLargestGroup) return false;
+        while (count > 1) {
+            const size_t factor = smallest_factor(count);
+            if (factor > kLargestFactor) return false;
+            count /= factor;
+        }
+        return true;
+    }
+
+    // Of a run of elements of `count` numbers: vector i of the result has the lanes' i-th numbers. By the factors of
+    // the count: numbers are dealt out by their remainders, and then each of these runs is taken apart likewise.
+    llvm::SmallVector<Value*, 16> taken_apart(llvm::ArrayRef<Value*> run) {
+        const size_t count = run.size();
+        if (count == 1) return {run[0]};
+        const size_t factor = smallest_factor(count);
+        llvm::SmallVector<Value*, 16> out(count);
+        for (size_t rest = 0; rest < factor; ++rest) {
+            llvm::SmallVector<Value*, 16> part;
+            for (size_t group = 0; group < count; group += factor) {
+                part.push_back(picked(run.slice(group, factor), [&](unsigned lane) {
+                    return std::pair{(rest + factor * lane) / lanes_, (rest + factor * lane) % lanes_};
+                }));
+            }
+            const auto numbers = taken_apart(part);
+            for (size_t i = 0; i < numbers.size(); ++i) out[rest + factor * i] = numbers[i];
+        }
+        return out;
+    }
+
+    // The other way round.
+    llvm::SmallVector<Value*, 16> put_together(llvm::ArrayRef<Value*> numbers) {
+        const size_t count = numbers.size();
+        if (count == 1) return {numbers[0]};
+        const size_t factor = smallest_factor(count);
+        llvm::SmallVector<llvm::SmallVector<Value*, 16>, 4> parts;
+        for (size_t rest = 0; rest < factor; ++rest) {
+            llvm::SmallVector<Value*, 16> mine;
+            for (size_t i = rest; i < count; i += factor) mine.push_back(numbers[i]);
+            parts.push_back(put_together(mine));
+        }
+        llvm::SmallVector<Value*, 16> out;
+        for (size_t group = 0; group < count / factor; ++group) {
+            llvm::SmallVector<Value*, 4> vectors;
+            for (const auto& part : parts) vectors.push_back(part[group]);
+            for (size_t piece = 0; piece < factor; ++piece) {
+                out.push_back(picked(vectors, [&](unsigned lane) {
+                    const size_t place = piece * lanes_ + lane;
+                    return std::pair{place % factor, place / factor};
+                }));
+            }
+        }
+        return out;
+    }
+
     Scalars load(ir::Type type, const Address& a) {
         const auto& leaves = module_.leaves_of(type);
         Scalars out;
@@ -618,12 +730,7 @@ class LaneEmitter {
                                      : builder_.CreateMaskedLoad(vector, place, llvm::Align(1), run_mask(piece, count),
                                                                  llvm::Constant::getNullValue(vector)));
             }
-            for (unsigned i = 0; i < count; ++i) {
-                out.push_back(from_memory(leaves[0].scalar, picked(pieces, [&](unsigned lane) {
-                                              return std::pair{(i + count * lane) / lanes_,
-                                                               (i + count * lane) % lanes_};
-                                          })));
-            }
+            for (Value* number : taken_apart(pieces)) out.push_back(from_memory(leaves[0].scalar, number));
             return out;
         }
         Value* places = lane_offsets(a);
@@ -649,10 +756,9 @@ class LaneEmitter {
                 parts.push_back(to_memory(leaves[i].scalar, widen(values[i])));
             }
             const auto count = static_cast<unsigned>(parts.size());
+            const auto run = put_together(parts);
             for (unsigned piece = 0; piece < count; ++piece) {
-                Value* all = picked(parts, [&](unsigned lane) {
-                    return std::pair{(piece * lanes_ + lane) % count, (piece * lanes_ + lane) / count};
-                });
+                Value* all = run[piece];
                 Value* place = offset(a.base, a.distance * lanes_ / count * piece);
                 if (mask_ == nullptr) {
                     builder_.CreateAlignedStore(all, place, llvm::Align(1));
@@ -724,7 +830,7 @@ class LaneEmitter {
             Value* places = lane_offsets(a);
             Address chosen;
             chosen.base = builder_.CreateSelect(a.affine, a.base, a.other_base);
-            chosen.offsets = builder_.CreateSelect(a.affine, places, a.other_offsets);
+            chosen.offsets = builder_.CreateSelect(a.affine, places, otherwise(a).offsets);
             return in_order(op, chosen, used);
         }
         in_order(op, a, used);

@@ -70,6 +70,27 @@ TEST(Lanes, IndicesThatCountFromTheEnd) {
 )"));
 }
 
+// Around once, more than once, and below zero, where the remainder is negative and counts from the end.
+TEST(Lanes, IndicesThatGoAround) {
+    for (const std::string shift : {"%b = add(%i, %one) : i32", "%d = sub(%i, %one) : i32  %b = add(%d, %m) : i32",
+                                    "%d = add(%m, %m) : i32  %b = add(%d, %i) : i32", "%b = sub(%i, %one) : i32",
+                                    "%d = sub(%i, %m) : i32  %b = add(%d, %one) : i32"}) {
+        std::string lines = "  " + shift;
+        for (size_t at = 2; (at = lines.find("  ", at)) != std::string::npos; at += 3) lines.insert(at, "\n");
+        check(kernel(lines + R"(
+  %j = rem(%b, %m) : i32
+  %rb = at(%a, %j) : ref<f32>
+  %y = load(%rb) : f32
+  store(%ro, %y)
+)"));
+        check(kernel(lines + R"(
+  %j = rem(%b, %m) : i32
+  %ob = at(%o, %j) : ref<f32>
+  store(%ob, %x)
+)"));
+    }
+}
+
 TEST(Lanes, GatherAndScatter) {
     check(kernel(R"(  %three = const 3 : i32
   %t = mul(%i, %i) : i32
@@ -235,6 +256,34 @@ TEST(Lanes, VectorsInRows) {
                          {rows, n}, 1, rows * n);
             }
             ASSERT_EQ(got, want) << lanes << " lanes, rows of " << n;
+        }
+    }
+}
+
+// Elements of several numbers are loaded and stored as runs, whatever the factors of their number.
+TEST(Lanes, GroupsOfNumbers) {
+    for (const int count : {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}) {
+        const std::string type = "vec<" + std::to_string(count) + ", f32>";
+        const std::string text = "kernel @k(%a: array<" + type + ", 1>, %o: array<" + type + ", 1>) {\n" +
+                                 "  %i = thread.index [0] : i32\n  %ra = at(%a, %i) : ref<" + type + ">\n" +
+                                 "  %v = load(%ra) : " + type + "\n  %f = extract(%v) [0] : f32\n" +
+                                 "  %w = insert(%v, %f) [" + std::to_string(count - 1) + "] : " + type + "\n" +
+                                 "  %s = add(%w, %v) : " + type + "\n  %ro = at(%o, %i) : ref<" + type +
+                                 ">\n  store(%ro, %s)\n  return\n}\n";
+        ASSERT_TRUE(has_lanes(text));
+        for (const int lanes : {2, 4, 8, 16}) {
+            const Kernel wide(text, {"llvm-cpu", 2, true, lanes});
+            const int64_t n = 37;
+            std::vector<float> in(static_cast<size_t>(n * count));
+            std::iota(in.begin(), in.end(), 1.0F);
+            std::vector<float> want(in.size());
+            for (size_t i = 0; i < in.size(); ++i) {
+                const size_t part = i % static_cast<size_t>(count);
+                want[i] = in[i] + (part + 1 == static_cast<size_t>(count) ? in[i - part] : in[i]);
+            }
+            std::vector<float> got(in.size(), -1);
+            wide.run(Arguments().array(in.data(), {n}, 4 * count).array(got.data(), {n}, 4 * count), {n});
+            ASSERT_EQ(got, want) << count << " numbers in " << lanes << " lanes";
         }
     }
 }
