@@ -5,6 +5,7 @@ NumPy views of all their arrays are alive, against the same while as many views 
 """
 
 import gc
+import itertools
 import statistics
 import time
 
@@ -25,7 +26,7 @@ def nanoseconds(arrays):
     start = time.perf_counter_ns()
     tape = wp.Tape()
     with tape:
-        for a, o in zip(arrays, arrays[1:], strict=False):
+        for a, o in itertools.pairwise(arrays):
             wp.launch(step, ITEMS, [a, o])
     tape.backward()
     return time.perf_counter_ns() - start

@@ -2,22 +2,11 @@
 
 #include <unordered_set>
 
+#include "opt/in_loop.h"
+
 namespace weft::ad {
 
 using namespace ir;
-
-namespace {
-
-void find(const Region& region, const std::unordered_set<const Value*>& used, AtomicLog& log) {
-    for (const Op* op : region.ops) {
-        const bool wanted = op->code == Opcode::Atomic && op->result()->type.is_int() && used.contains(op->result());
-        if (wanted && !local_array_of(op->operands[0])) log.emplace(op, static_cast<int>(log.size()));
-        if (is_loop(*op)) continue;
-        for (const auto& inner : op->regions) find(*inner, used, log);
-    }
-}
-
-}  // namespace
 
 Type log_type() { return Type::array(i64(), 2); }
 
@@ -25,7 +14,14 @@ AtomicLog loggable_atomics(const Function& kernel) {
     std::unordered_set<const Value*> used;
     walk(kernel.body, [&](const Op& op) { used.insert(op.operands.begin(), op.operands.end()); });
     AtomicLog log;
-    find(kernel.body, used, log);
+    walk(kernel.body, [&](const Op& op) {
+        if (op.code != Opcode::Atomic || !op.result()->type.is_int() || !used.contains(op.result())) return;
+        if (local_array_of(op.operands[0])) return;
+        const bool is_stack = opt::in_loop(op);
+        log.places.push_back({&op, log.columns, is_stack});
+        if (is_stack) log.stacks.push_back(log.columns);
+        log.columns += is_stack ? 2 : 1;
+    });
     return log;
 }
 
@@ -45,16 +41,31 @@ void add_logged(Module& module, const Function& kernel, const AtomicLog& log) {
     ValueMap map;
     for (const Value* p : kernel.parameters()) map[p] = b.parameter(p->type, p->name);
     Value* kept = b.parameter(log_type(), "log");
+    ValueMap stacks;  // by result
+    for (const AtomicLog::Place& place : log.places) {
+        if (place.is_stack) stacks[place.atomic->result()] = b.stack_new(i64());
+    }
     const std::function<bool(const Op&, ValueMap&)> keep = [&](const Op& op, ValueMap& values) {
-        const auto column = log.find(&op);
-        if (column == log.end()) return false;
+        const AtomicLog::Place* place = log.find(op);
+        if (!place) return false;
         b.set_location(op.location);
         Value* old = b.atomic(op.atomic(), values.at(op.operands[0]), values.at(op.operands[1]));
         values[op.result()] = old;
-        b.store(place_in_log(b, kept, column->second), b.cast(i64(), old));
+        Value* word = b.cast(i64(), old);
+        if (place->is_stack) {
+            b.stack_push(stacks.at(op.result()), word);
+        } else {
+            b.store(place_in_log(b, kept, place->column), word);
+        }
         return true;
     };
     clone_into(b, kernel.body, map, keep);
+    for (const AtomicLog::Place& place : log.places) {
+        if (!place.is_stack) continue;
+        Value* stack = stacks.at(place.atomic->result());
+        b.store(place_in_log(b, kept, place.column + 1), b.stack_position(stack));
+        b.store(place_in_log(b, kept, place.column), b.stack_keep(stack));
+    }
     clone_op(b, *kernel.body.terminator(), map);
 }
 

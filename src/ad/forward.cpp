@@ -155,6 +155,7 @@ class Tangent {
                 }
                 return;
             case Opcode::StackNew:
+                if (!op.operands.empty()) break;  // of integers
                 map_[op.result()] = b_.stack_new(op.result()->type.target());
                 if (has_tangent(op.result()->type.target())) {
                     stacks_[op.result()] = b_.stack_new(op.result()->type.target());

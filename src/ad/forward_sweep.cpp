@@ -1,5 +1,6 @@
 // The forward sweep: a region's ops again, without their effects, with what its reverse needs put on stacks. Loads from
-// memory whose content does not last are recorded the first time and read from the record in later sweeps.
+// memory whose content does not last are recorded the first time and read from the record in later sweeps; results of
+// atomics in loops come with their records.
 #include "ad/reverse_function.h"
 
 #include <algorithm>
@@ -77,13 +78,15 @@ bool ReverseFunction::without_effect(const Op& op, ValueMap& map) {
         case Opcode::Atomic: {
             // The value before the atomic depends on the order of items: should it be needed, this load is refused.
             Value* ref = map.at(op.operands[0]);
-            if (const auto column = log_.find(&op); column != log_.end()) {
-                map[op.result()] = b_.cast(op.result()->type, b_.load(place_in_log(b_, logged_, column->second)));
-                return true;
+            if (const AtomicLog::Place* place = log_.find(op)) {
+                Value* word = place->is_stack ? b_.stack_read(records_.at(&op))
+                                              : b_.load(place_in_log(b_, logged_, place->column));
+                map[op.result()] = b_.cast(op.result()->type, word);
+            } else {
+                Value* old = b_.load(ref);
+                old->op->text = kAtomicResult;
+                map[op.result()] = old;
             }
-            Value* old = b_.load(ref);
-            old->op->text = kAtomicResult;
-            map[op.result()] = old;
             if (recording_ && is_restored(op.operands[0])) b_.atomic(op.atomic(), ref, map.at(op.operands[1]));
             return true;
         }
@@ -121,13 +124,18 @@ void ReverseFunction::check_memory_of_snippet(const Op& op) {
     }
 }
 
-// One record (a stack) for each load from a restored array.
+// One record (a stack) for each load from a restored array, and for what the log has of an atomic in a loop.
 void ReverseFunction::make_records() {
     walk(original_.body, [&](const Op& op) {
         if (op.code == Opcode::Load && is_restored(op.operands[0])) {
             records_[&op] = b_.stack_new(op.result()->type);
         }
     });
+    for (const AtomicLog::Place& place : log_.places) {
+        if (!place.is_stack) continue;
+        Value* address = b_.load(place_in_log(b_, logged_, place.column));
+        records_[place.atomic] = b_.stack_kept(i64(), address, b_.load(place_in_log(b_, logged_, place.column + 1)));
+    }
 }
 
 Values ReverseFunction::records_inside(const Op& op) const {

@@ -113,11 +113,10 @@ void refuse_atomic_results(const Module& module, const Function& kernel, const F
     const Op* op = atomic_result(module, adjoint);
     if (!op) return;
     const bool whole = !op->result()->type.has_float_elements();
-    throw UserError(
-        ErrorKind::Gradient,
-        "the gradient of kernel '" + kernel.name + "' needs the result of an atomic" +
-            (whole ? " in a loop, whose results are not saved" : " of floats, which depends on the order of items"),
-        op->location);
+    throw UserError(ErrorKind::Gradient,
+                    "the gradient of kernel '" + kernel.name + "' needs the result of an atomic" +
+                        (whole ? ", which is not saved" : " of floats, which depends on the order of items"),
+                    op->location);
 }
 
 std::vector<int> extreme_parameters(const Module& module, const Function& kernel) {

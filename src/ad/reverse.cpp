@@ -73,7 +73,7 @@ void ReverseFunction::run() {
     for (const Type type : original_.results) {
         if (type.is_differentiable()) seeds.push_back(b_.parameter(type, "adj_result"));
     }
-    if (!log_.empty()) logged_ = b_.parameter(log_type(), "log");
+    if (log_.columns > 0) logged_ = b_.parameter(log_type(), "log");
     Adjoints adjoints(b_);
     make_records();
     before_snippets_ = loads_before_snippets(maker_.module(), original_);
@@ -211,7 +211,7 @@ std::string add_adjoint(Module& module, const std::string& kernel, AdjointNeeds*
     for (;;) {
         auto lost = overwritten(module, *function, *adjoint);
         if (needs) std::erase_if(lost, [&](const auto& entry) { return contains(needs->restored, entry.first); });
-        const bool unlogged = log.empty() && uses_atomic_results(module, *adjoint);
+        const bool unlogged = log.columns == 0 && uses_atomic_results(module, *adjoint);
         if (lost.empty() && !unlogged) break;
         if (!needs && !lost.empty()) refuse_overwritten(module, *function, lost);
         if (!needs) refuse_atomic_results(module, *function, *adjoint);
@@ -220,20 +220,21 @@ std::string add_adjoint(Module& module, const std::string& kernel, AdjointNeeds*
         // What a callee loads must be recorded where it happens: one body for all.
         opt::inline_calls(module, *function);
         for (const auto& [parameter, location] : lost) needs->restored.push_back(parameter);
-        if (!log.empty() || unlogged) log = loggable_atomics(*function);
+        if (log.columns > 0 || unlogged) log = loggable_atomics(*function);
         Function& again = module.add(name, FunctionKind::Kernel);
         again.location = function->location;
         ReverseFunction(maker, *function, again, needs->restored, log).run();
         adjoint = &again;
         opt::dead_code(module);
-        if (unlogged && log.empty()) break;
+        if (unlogged && log.columns == 0) break;
     }
     refuse_atomic_results(module, *function, *adjoint);
     refuse_loads_before_snippets(module, *function, *adjoint);
     if (needs) {
         needs->extremes = extreme_parameters(module, *function);
-        needs->results = static_cast<int>(log.size());
-        if (!log.empty()) add_logged(module, *function, log);
+        needs->results = log.columns;
+        needs->kept_stacks = log.stacks;
+        if (log.columns > 0) add_logged(module, *function, log);
     }
     verify(module);
     return adjoint->name;

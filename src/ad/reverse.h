@@ -30,10 +30,12 @@ struct AdjointNeeds {
     // not what it was before the kernel ran, what it was has no gradient: who runs the adjoint sets it to zero
     // afterwards.
     std::vector<int> extremes;
-    // How many results of integer atomics (slots that counters hand out) an item needs again. If any: the kernel that
-    // keeps them, `<kernel>.logged`, has been added to the module; it and the adjoint take one parameter more, the
-    // last: a log, array<i64, 2> of items by results, which one writes and the other reads.
+    // How many numbers an item keeps of results of integer atomics (slots that counters hand out). If any: the kernel
+    // that keeps them, `<kernel>.logged`, has been added to the module; it and the adjoint take one parameter more, the
+    // last: a log, array<i64, 2> of items by numbers, zero at first, which one writes and the other reads.
     int results = 0;
+    // The columns of the log that are addresses (StackKeep): who has the log frees them.
+    std::vector<int> kept_stacks;
 };
 // With null `needs` all that is refused instead. Throws UserError (Gradient), located, for what has no derivative.
 std::string add_adjoint(ir::Module& module, const std::string& kernel, AdjointNeeds* needs = nullptr);

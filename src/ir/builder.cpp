@@ -502,6 +502,17 @@ Value* Builder::stack_new(Type element) {
     return emit_op(Opcode::StackNew, {}, {&type, 1}).result();
 }
 
+Value* Builder::stack_kept(Type element, Value* address, Value* end) {
+    const Type type = Type::stack(element);
+    Value* operands[] = {address, end};
+    return emit_op(Opcode::StackNew, operands, {&type, 1}).result();
+}
+
+Value* Builder::stack_keep(Value* stack) {
+    const Type type = i64();
+    return emit_op(Opcode::StackKeep, {&stack, 1}, {&type, 1}).result();
+}
+
 void Builder::stack_push(Value* stack, Value* value) {
     Value* operands[] = {stack, value};
     emit_op(Opcode::StackPush, operands, {});

@@ -89,6 +89,8 @@ class Builder {
     void assertion(Value* condition, std::string_view format, std::span<Value* const> numbers = {});
 
     Value* stack_new(Type element);
+    Value* stack_kept(Type element, Value* address, Value* end);
+    Value* stack_keep(Value* stack);
     void stack_push(Value* stack, Value* value);
     Value* stack_pop(Value* stack);
     Value* stack_position(Value* stack);

@@ -320,11 +320,13 @@ class Verifier {
                 for (size_t i = 1; i < op.operands.size(); ++i) want(operand(i) == i64(), "shows i64 only");
                 break;
             case Opcode::StackNew:
-                want(result().is(TypeKind::Stack), "wrong type");
+                want(result().is(TypeKind::Stack) && (op.operands.empty() || op.operands.size() == 2), "wrong type");
+                for (size_t i = 0; i < op.operands.size(); ++i) want(operand(i) == i64(), "is kept by two i64");
                 break;
             case Opcode::StackPush:
                 want(operand(0).is(TypeKind::Stack) && operand(0).target() == operand(1), "wrong types");
                 break;
+            case Opcode::StackKeep:
             case Opcode::StackPosition:
                 want(operand(0).is(TypeKind::Stack) && result() == i64(), "wrong types");
                 break;

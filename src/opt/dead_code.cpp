@@ -104,7 +104,7 @@ class DeadCode {
             need_carried(op, index);
         } else if (op.code == Opcode::LocalArray) {
             for (Op* store : local_stores_[&op]) mark(*store);
-        } else if (op.code == Opcode::StackPop || op.code == Opcode::StackRead) {
+        } else if (op.code == Opcode::StackPop || op.code == Opcode::StackRead || op.code == Opcode::StackKeep) {
             for (Op* other : stacks_[op.operands[0]]) mark(*other);
         }
     }

@@ -185,6 +185,7 @@ ItemForm ItemForms::form(const Op& op) const {
         case Opcode::Snippet:
         case Opcode::LocalArray:
         case Opcode::StackNew:
+        case Opcode::StackKeep:
         case Opcode::StackPop:
         case Opcode::StackRead:
         case Opcode::StackPosition:

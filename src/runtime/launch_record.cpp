@@ -6,6 +6,7 @@
 #include "ad/overwritten.h"
 #include "base/error.h"
 #include "runtime/copy.h"
+#include "runtime/cpu/stacks.h"
 #include "runtime/launch.h"
 
 namespace weft::runtime {
@@ -61,12 +62,29 @@ void LaunchRecord::before_launch() {
             }
         }
         if (needs.results > 0) {
-            if (captured_) lost_[0] = "results of atomics are not kept in a graph that is captured";
+            not_kept_ = why_not_kept();
+            if (!not_kept_.empty()) return;
+            kept_stacks_ = needs.kept_stacks;
             const int64_t extents[] = {item_count(instance_.logged(), shape_), needs.results};
             log_.emplace(ir::i64(), extents, arrays_.front().array.device(), true);
         }
     } catch (const UserError&) {
         // A kernel without a derivative: refused when the tape runs backwards.
+    }
+}
+
+std::string LaunchRecord::why_not_kept() {
+    if (captured_) return "a graph that is captured does not keep";
+    const bool on_host = arrays_.front().array.device().capabilities().host_memory;
+    return on_host || instance_.needs().kept_stacks.empty() ? "" : "GPUs do not keep in loops";
+}
+
+LaunchRecord::~LaunchRecord() {
+    if (kept_stacks_.empty() || !log_) return;
+    const int64_t row = log_->shape()[1];
+    const auto* words = reinterpret_cast<const int64_t*>(log_->data());
+    for (int64_t item = 0; item < log_->shape()[0]; ++item) {
+        for (const int column : kept_stacks_) free_kept_stack(words[(item * row) + column]);
     }
 }
 
@@ -149,14 +167,17 @@ void LaunchRecord::check_unseen(size_t given, bool written) const {
                                              ", which no tape can see");
 }
 
+std::string LaunchRecord::launch() const {
+    return "the derivative of kernel '" + instance_.name() + "'" +
+           (place_ != nullptr ? ", launched at " + place_->str() + "," : std::string());
+}
+
 void LaunchRecord::refuse(size_t given, const std::string& why) const {
     const Given& g = arrays_[given];
     const std::string& name = instance_.forward().parameters()[g.parameter].name;
     const ir::Module& module = instance_.module();
     UserError error(ErrorKind::Gradient,
-                    "the derivative of kernel '" + instance_.name() + "'" +
-                        (place_ != nullptr ? ", launched at " + place_->str() + "," : std::string()) +
-                        " needs the values that '" + name + "' had when it was launched, but " + why,
+                    launch() + " needs the values that '" + name + "' had when it was launched, but " + why,
                     ad::first_read(module, *module.find(instance_.name()), static_cast<int>(g.parameter)));
     throw error;
 }
@@ -169,6 +190,10 @@ const Array& LaunchRecord::as_it_was(size_t given) const {
 std::vector<Array> LaunchRecord::write_arguments(std::byte* block) {
     const std::lock_guard lock(mutex_);
     std::vector<Array> kept;
+    if (!not_kept_.empty()) {
+        throw UserError(ErrorKind::Gradient, launch() + " needs results of its atomics, which " + not_kept_,
+                        instance_.module().find(instance_.name())->location);
+    }
     std::memcpy(block, block_.data(), block_.size());
     for (size_t i = 0; i < arrays_.size(); ++i) {
         if (const auto lost = lost_.find(i); lost != lost_.end()) refuse(i, lost->second);

@@ -44,6 +44,7 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     // `captured`: the launch is recorded in a graph, which may run it many times, so that nothing can be saved.
     LaunchRecord(KernelInstance& instance, std::vector<Given> arrays, std::span<const std::byte> block,
                  const codegen::LaunchShape& shape, bool captured);
+    ~LaunchRecord() override;
 
     // What was launched.
     KernelInstance& instance() const { return instance_; }
@@ -83,6 +84,9 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     // Asks the lender, hence not to be called with the lock.
     bool lender_has_written(size_t given) const;
     [[noreturn]] void refuse(size_t given, const std::string& why) const;
+    // Why results of atomics are not kept for the adjoint; empty where they can be.
+    std::string why_not_kept();
+    std::string launch() const;
     const Array& as_it_was(size_t given) const;
 
     KernelInstance& instance_;
@@ -92,6 +96,8 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     bool captured_;
     std::shared_ptr<const ProgramPlace> place_;
     std::optional<Array> log_;
+    std::vector<int> kept_stacks_;  // columns of the log that are addresses
+    std::string not_kept_;
     LaunchOptions blocks_;
     std::mutex mutex_;
     // By index of `arrays_`:

@@ -409,53 +409,6 @@ def test_writes_between_steps_of_training_are_no_mistake():
 # ---- atomics ----
 
 
-def test_slots_from_a_counter_are_kept():
-    """Compaction: a counter hands out slots, in any order of items; the adjoint must know them."""
-
-    @wp.func
-    def claim(counter: wp.array(dtype=int)):
-        return wp.atomic_add(counter, 0, 1)
-
-    @wp.kernel
-    def compact(x: wp.array2d(dtype=float), counter: wp.array(dtype=int), o: wp.array(dtype=float)):
-        i, j = wp.tid()
-        if x[i, j] > 0.0:
-            slot = claim(counter)
-            o[slot] = x[i, j] * x[i, j]
-
-    n = 60
-    values = np.random.default_rng(3).uniform(-1.0, 1.0, (n, n)).astype(np.float32)
-    x, counter, o = leaf(values), wp.zeros(1, dtype=int), made(n * n)
-    tape = wp.Tape()
-    with tape:
-        wp.launch(compact, (n, n), [x, counter, o])
-    count = int((values > 0).sum())
-    assert counter.numpy()[0] == count
-    counter.zero_()  # of no concern
-    weights = np.arange(n * n, dtype=np.float32)
-    tape.backward(grads={o: weights})
-    out = o.numpy()[:count]
-    slot_of = {float(v): k for k, v in enumerate(out)}
-    want = np.zeros_like(values)
-    for index, v in np.ndenumerate(values):
-        if v > 0:
-            want[index] = 2.0 * v * weights[slot_of[float(np.float32(v * v))]]
-    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-6)
-
-
-def test_slots_in_a_loop_are_refused():
-    @wp.kernel
-    def many(x: wp.array(dtype=float), counter: wp.array(dtype=int), n: int, o: wp.array(dtype=float)):
-        i = wp.tid()
-        for _ in range(n):
-            o[wp.atomic_add(counter, 0, 1)] = x[i] * x[i]
-
-    tape = record(many, 2, leaf([1.0, 2.0]), wp.zeros(1, dtype=int), 3, made(6))
-    with pytest.raises(wp.WarpGradientError, match="many' needs the result of an atomic in a loop") as caught:
-        tape.backward()
-    assert "wp.atomic_add(counter, 0, 1)" in caught.value.text
-
-
 @pytest.mark.parametrize("largest", [True, False])
 def test_extremes_go_to_the_winner_over_all_launches(largest):
     """Of three launches on one array only the one that won has a gradient; what was there before, if it stayed."""

@@ -391,7 +391,12 @@ class FunctionPrinter {
             case Opcode::StackNew:
                 // Declared at the top of the function, so that a loop does not make it anew.
                 stacks_ += "    " + type(result_type()) + " " + name(op.result()) + ";\n";
+                if (!op.operands.empty()) {
+                    return line(use(op.result()) + ".borrow(" + operand(0) + ", " + operand(1) + ");");
+                }
                 return line(use(op.result()) + ".clear();");
+            case Opcode::StackKeep:
+                return define(op, operand(0) + ".keep()", true);
             case Opcode::StackPush:
                 return line(operand(0) + ".push(" + bare(operand(1)) + ");");
             case Opcode::StackPosition:

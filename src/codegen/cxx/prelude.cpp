@@ -296,9 +296,19 @@ WEFT_ATOMIC(exchange, (void(old), value))
 template <class T> struct stack {
     T* data = nullptr;
     int64_t used = 0, there = 0, cursor = 0;
+    bool borrowed = false;
     stack() = default;
     stack(const stack&) = delete;
-    ~stack() { weft_stack_free(data); }
+    ~stack() {
+        if (!borrowed) weft_stack_free(data);
+    }
+    void borrow(int64_t address, int64_t end) {
+        data = (T*)address;
+        used = there = end;
+        cursor = 0;
+        borrowed = true;
+    }
+    int64_t keep() const { return weft_stack_keep(data, used * int64_t(sizeof(T))); }
     void clear() { used = cursor = 0; }
     void push(const T& value) {
         if (used == there) {

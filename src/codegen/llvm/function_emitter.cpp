@@ -613,6 +613,11 @@ void FunctionEmitter::op(const ir::Op& op) {
             return assertion(op);
         case Opcode::StackNew:
             return stack_new(op);
+        case Opcode::StackKeep:
+            return define(op, {builder_.CreateCall(outside("weft_stack_keep", builder_.getInt64Ty(),
+                                                           {builder_.getPtrTy(), builder_.getInt64Ty()}),
+                                                   {builder_.CreateLoad(builder_.getPtrTy(), operand(0)[0]),
+                                                    builder_.CreateLoad(builder_.getInt64Ty(), operand(0)[1])})});
         case Opcode::StackPush:
             return stack_push(op);
         case Opcode::StackPop:
@@ -846,9 +851,15 @@ void FunctionEmitter::stack_new(const ir::Op& op) {
     start.CreateStore(llvm::ConstantPointerNull::get(pointer), data);
     start.CreateStore(start.getInt64(0), used);
     start.CreateStore(start.getInt64(0), there);
-    builder_.CreateStore(builder_.getInt64(0), used);
+    if (op.operands.empty()) {
+        builder_.CreateStore(builder_.getInt64(0), used);
+        stacks_.push_back(data);
+    } else {  // somebody else's memory
+        builder_.CreateStore(builder_.CreateIntToPtr(scalar(op.operands[0]), pointer), data);
+        builder_.CreateStore(scalar(op.operands[1]), used);
+        builder_.CreateStore(scalar(op.operands[1]), there);
+    }
     builder_.CreateStore(builder_.getInt64(0), cursor);
-    stacks_.push_back(data);
     values_[op.result()] = {data, used, there, cursor};
 }
 

@@ -1145,6 +1145,7 @@ class LaneEmitter {
             case Opcode::Print:
             case Opcode::Assert:
             case Opcode::StackNew:
+            case Opcode::StackKeep:
             case Opcode::StackPush:
             case Opcode::StackPop:
             case Opcode::StackPosition:

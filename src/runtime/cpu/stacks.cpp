@@ -70,6 +70,12 @@ struct ThreadStacks {
     }
 };
 
+// Generated code cannot unwind, and going on would write through null.
+[[noreturn]] void no_memory(int64_t bytes) {
+    std::fprintf(stderr, "weft: no memory for %lld bytes of a kernel's stack\n", static_cast<long long>(bytes));
+    std::abort();
+}
+
 ThreadStacks& stacks() {
     thread_local ThreadStacks instance;
     return instance;
@@ -78,6 +84,7 @@ ThreadStacks& stacks() {
 }  // namespace
 
 int64_t stack_peak_bytes() { return g_peak.load(std::memory_order_relaxed); }
+void free_kept_stack(int64_t address) { std::free(reinterpret_cast<void*>(address)); }
 void reset_stack_peak() { g_peak.store(0, std::memory_order_relaxed); }
 
 }  // namespace weft::runtime
@@ -86,11 +93,7 @@ extern "C" {
 
 void* weft_stack_grow(void* old, int64_t old_bytes, int64_t bytes) {
     std::byte* raw = weft::runtime::stacks().take(std::max<int64_t>(bytes, 1));
-    if (raw == nullptr) {
-        // Generated code cannot unwind, and going on would write through null.
-        std::fprintf(stderr, "weft: no memory for %lld bytes of a kernel's stack\n", static_cast<long long>(bytes));
-        std::abort();
-    }
+    if (raw == nullptr) weft::runtime::no_memory(bytes);
     std::byte* block = raw + weft::runtime::kHead;
     if (old != nullptr) {
         std::memcpy(block, old, static_cast<size_t>(std::min(old_bytes, bytes)));
@@ -101,6 +104,14 @@ void* weft_stack_grow(void* old, int64_t old_bytes, int64_t bytes) {
 
 void weft_stack_free(void* block) {
     if (block != nullptr) weft::runtime::stacks().give(static_cast<std::byte*>(block) - weft::runtime::kHead);
+}
+
+int64_t weft_stack_keep(const void* block, int64_t bytes) {
+    if (bytes == 0) return 0;
+    void* kept = std::malloc(static_cast<size_t>(bytes));
+    if (kept == nullptr) weft::runtime::no_memory(bytes);
+    std::memcpy(kept, block, static_cast<size_t>(bytes));
+    return reinterpret_cast<int64_t>(kept);
 }
 
 }  // extern "C"

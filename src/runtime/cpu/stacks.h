@@ -9,4 +9,7 @@ namespace weft::runtime {
 int64_t stack_peak_bytes();
 void reset_stack_peak();
 
+// Frees what a kernel kept of a stack (StackKeep), by its address; 0 is nothing.
+void free_kept_stack(int64_t address);
+
 }  // namespace weft::runtime
