@@ -346,7 +346,8 @@ def add_scaled(a: wp.array(dtype=float), v: wp.vec3, n: int, o: wp.array(dtype=f
 
 
 def test_recorded_launches_see_what_has_changed():
-    a, o, v = wp.array([3.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True), wp.vec3(2.0)
+    a, o = wp.array([3.0], dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+    v = wp.vec3(2.0)
     command = wp.launch(add_scaled, 1, [a, v, 1, o], record_cmd=True)
 
     def result():
