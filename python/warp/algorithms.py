@@ -30,6 +30,15 @@ def _by_kernels():
     return device_algorithms
 
 
+def _reductions(device):
+    """What computes sums and run lengths there."""
+    if device.is_cpu:
+        return _core
+    from warp import device_reductions
+
+    return device_reductions
+
+
 def array_scan(in_array, out_array, inclusive=True):
     """Prefix sums of a one-dimensional array."""
     if in_array.device is not out_array.device:
@@ -159,7 +168,7 @@ def runlength_encode(values, run_values, run_lengths, run_count=None, value_coun
         _check_not_recorded("runlength_encode", "run_count array")
     found = zeros(1, dtype=types.int32, device=values.device) if run_count is None else run_count
     if count:
-        _core.encode_runs(values, count, run_values, run_lengths, found)
+        _reductions(values.device).encode_runs(values, count, run_values, run_lengths, found)
     else:
         found.zero_()
     return found.list()[0] if run_count is None else None
@@ -216,7 +225,7 @@ def array_sum(values, out=None, value_count=None, axis=None):
     if _scalar(values) not in (types.float32, types.float64):
         raise RuntimeError(f"Unsupported data type: {_name(values)}")
     (source,), where, count, out, plain = _reduced("array_sum", [values], out, values.dtype, value_count, axis, None)
-    _core.sum_along(source, out, where, count)
+    _reductions(source.device).sum_along(source, out, where, count)
     return _result(out, plain)
 
 
@@ -233,7 +242,7 @@ def array_inner(a, b, out=None, count=None, axis=None):
     if _scalar(a) not in (types.float32, types.float64):
         raise RuntimeError(f"Unsupported data type: {_name(a)}")
     (x, y), where, count, out, plain = _reduced("array_inner", [a, b], out, _scalar(a), count, axis, None)
-    _core.inner_along(x, y, out, where, count)
+    _reductions(x.device).inner_along(x, y, out, where, count)
     return _result(out, plain)
 
 

@@ -31,19 +31,19 @@ class array_interchange:
     def list(self):
         """The content as a flat list of Python numbers, or of vectors and the like."""
         self._require_memory()
-        if not self.device.is_cpu:
-            return self._on_host().list()
+        here = self if self.device.is_cpu else self._on_host()
         part = self._element
         if part.kind == "scalar":
-            flat = numpy_view(self).flatten()
+            flat = numpy_view(here).flatten()
             if self.dtype.__name__ == "bfloat16":  # NumPy has their bits only
                 import numpy as np
 
                 flat = (flat.astype(np.uint32) << 16).view(np.float32)
             return flat.tolist()
-        source = self.contiguous()
+        source = here.contiguous()
         cls, base = self.dtype, source._pointer
-        return [cls.from_ptr(base + i * part.size) for i in range(self.size)]
+        more = (self.device,) if part.kind == "struct" else ()  # where the memory of its arrays lies
+        return [cls.from_ptr(base + i * part.size, *more) for i in range(self.size)]
 
     def _on_host(self):
         """A copy in the host's memory, dense."""

@@ -241,8 +241,11 @@ class struct_base(_core.Value):
         return np.frombuffer(self._bytes(), dtype=np.dtype(self.numpy_dtype()))[0].item()
 
     @classmethod
-    def from_ptr(cls, ptr):
-        """A copy of the value at an address; arrays among the members share the memory that they had."""
+    def from_ptr(cls, ptr, device=None):
+        """A copy of the value at an address of the host; arrays among the members share the memory that they had.
+
+        `device`: where that memory lies, the CPU if it is None.
+        """
         if not ptr:
             raise RuntimeError("NULL pointer exception: there is no value at address 0")
         value = cls()
@@ -250,12 +253,14 @@ class struct_base(_core.Value):
         for name, (member, index) in cls._fields.items():
             if _is_array(member):
                 if member._weft_array_family_ == "array":
-                    value._members[name] = _array_at(member, ptr + cls._weft_type_.offsets[index])
+                    value._members[name] = _array_at(member, ptr + cls._weft_type_.offsets[index], device)
                 else:  # what it is made of lies elsewhere: its type is known, and its descriptor kept
                     value._members[name] = CLASSES[member._weft_array_family_](dtype=member.dtype, ndim=member.ndim)
             else:
                 inner = ptr + cls._weft_type_.offsets[index]
-                if issubclass(member, _core.Value) or types.type_is_struct(member):
+                if types.type_is_struct(member):
+                    value._members[name] = member.from_ptr(inner, device)
+                elif issubclass(member, _core.Value):
                     value._members[name] = member.from_ptr(inner)
                 else:
                     scalar = _core.Value(member._weft_type_)
@@ -292,14 +297,14 @@ def _make_ctype(name, fields, type_):
     return type(name, (ctypes.Structure,), {"_pack_": 1, "_layout_": "ms", "_fields_": made})
 
 
-def _array_at(member, address):
+def _array_at(member, address, device):
     """The array that a descriptor in memory speaks of; whoever made it keeps its memory."""
     ndim = member.ndim
     data, *numbers = (ctypes.c_int64 * (1 + 2 * ndim)).from_address(address)
     if not data:
         return None
     made = array.__new__(array)
-    made._share(member.dtype, numbers[:ndim], numbers[ndim:], data, 0, get_device("cpu"), None)
+    made._share(member.dtype, numbers[:ndim], numbers[ndim:], data, 0, get_device(device or "cpu"), None)
     return made
 
 

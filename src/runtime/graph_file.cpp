@@ -124,6 +124,10 @@ class Regions {
     void add(const std::shared_ptr<Storage>& storage) {
         // An empty storage has a place too: its array is not the null array.
         if (storage == nullptr || storage->data() == nullptr) return;
+        if (!storage->device().capabilities().host_memory) {
+            throw UserError(ErrorKind::Unsupported, "a graph that uses an array of " + storage->device().alias() +
+                                                        " cannot be saved: only memory of the host can");
+        }
         ranges_.push_back({storage->data(), storage->data() + std::max<int64_t>(storage->bytes(), 1)});
     }
     void merge() {

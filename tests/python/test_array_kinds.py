@@ -156,7 +156,7 @@ def test_fabric_arrays_of_arrays():
     out = wp.zeros(4)
     wp.launch(sums, dim=4, inputs=[wp.fabricarray(given, "a")], outputs=[out])
     assert out.list() == totals
-    assert all(not row.any() for bucket in given["keep"][::3] for row in bucket)
+    assert all(not row.numpy().any() for bucket in given["keep"][::3] for row in bucket)
 
 
 def changed(**changes):
@@ -211,14 +211,14 @@ def test_structs_hold_every_kind():
         fabric=fa,
         picked=fa[ints([0, 2])],
     )
-    for one in (h, copy.copy(h), h.to("cpu")):
+    for one in (h, copy.copy(h), h.to(wp.get_device())):
         out = wp.zeros(4)
         wp.launch(read, dim=1, inputs=[one], outputs=[out])
         assert out.list() == [2, 3, 6, 7]
     found = wp.array([h], dtype=Holder).list()[0]
     assert isinstance(found.fabric, wp.fabricarray) and isinstance(found.picked, wp.indexedfabricarray)
     assert found.plain.list() == [1, 2]
-    assert found.to("cpu").fabric is found.fabric
+    assert found.to(wp.get_device()).fabric is found.fabric
     for name, kind in (
         ("plain", "a Warp array"),
         ("indexed", "a Warp indexed array"),
@@ -356,6 +356,7 @@ def test_slices_of_other_dimensions_where_paths_meet_are_refused():
 # ---- other libraries ----
 
 
+@pytest.mark.host("NumPy takes part")
 def test_dlpack_capsules():
     a = wp.array(DATA)
     back = wp.from_dlpack(wp.to_dlpack(a))
@@ -364,6 +365,7 @@ def test_dlpack_capsules():
     assert (vectors.shape, vectors.dtype) == ((5,), wp.vec3)
 
 
+@pytest.mark.host("memory of NumPy")
 def test_launches_ask_what_lies_on_the_host_for_its_memory_there():
     data = np.array([2.0, 3.0], dtype=np.float32)
 
@@ -379,6 +381,7 @@ def test_launches_ask_what_lies_on_the_host_for_its_memory_there():
     assert out.list() == [3]
 
 
+@pytest.mark.host("memory of NumPy")
 def test_pointers_and_interfaces():
     data = DATA.copy()
     a = wp.array(ptr=data.ctypes.data, shape=data.shape, dtype=float)

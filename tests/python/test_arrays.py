@@ -111,6 +111,7 @@ def test_numpy_casts_wrap():
     assert wp.array([1e40], dtype=float).numpy().tolist() == [np.inf]
 
 
+@pytest.mark.host("memory of NumPy")
 def test_memory_is_shared_or_copied():
     n = np.ones(2, dtype=np.float32)
     copied, aliased = wp.array(n, dtype=float), wp.array(n, dtype=float, copy=False)
@@ -128,6 +129,7 @@ def test_memory_is_shared_or_copied():
     assert shared.numpy()[2, 1] == -1.0
 
 
+@pytest.mark.host("memory of NumPy")
 def test_memory_lives_as_long_as_its_users():
     n = np.ones(1000, dtype=np.float32)
     alive = weakref.ref(n)
@@ -144,6 +146,7 @@ def test_memory_lives_as_long_as_its_users():
     assert alive() is None
 
 
+@pytest.mark.host("memory of NumPy")
 def test_a_deleter_is_called_once_at_the_end():
     calls = []
     n = np.arange(4, dtype=np.float32)
@@ -365,6 +368,7 @@ def test_numpy_on_the_left_gives_numpy():
     assert type(result) is np.ndarray and result.tolist() == [2.0, 4.0]
 
 
+@pytest.mark.host("memory of NumPy")
 def test_other_libraries_share_memory():
     a = wp.array(np.arange(6.0).reshape(2, 3), dtype=float)
     n = np.from_dlpack(a)
@@ -465,6 +469,7 @@ def test_numpy_sees_structs_as_kernels_do():
     assert back.list()[5].wide == 0.1
 
 
+@pytest.mark.host("memory of NumPy")
 def test_numpy_sees_empty_arrays():
     a = wp.zeros((1, 0), dtype=wp.vec2)
     seen = np.asarray(a)

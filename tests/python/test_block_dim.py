@@ -6,6 +6,7 @@ import pytest
 import warp as wp
 from warp.autograd import jacobian
 
+pytestmark = pytest.mark.host("blocks of CPUs")
 
 @pytest.fixture
 def blocks():

@@ -119,7 +119,7 @@ def test_a_rollout_keeps_to_its_budget_and_gives_the_same_gradient(slots):
         tape.zero()
         s.e.grad.fill_(1.0)
         tape.backward()
-        found = [a.grad.numpy() for a in (s.x, s.v, s.k)]
+        found = [a.grad.numpy().copy() for a in (s.x, s.v, s.k)]  # of a GPU: not held beyond
         assert all(np.array_equal(f, w) for f, w in zip(found, want, strict=True))
         assert np.array_equal(s.x.numpy(), final)
     # The copy of x and v for the energy's adjoint is none of the rollout's.

@@ -84,7 +84,9 @@ def test_bench_compile(warp_cli, tmp_path):
 def test_cache(warp_cli, tmp_path):
     assert warp_cli("cache", "size").startswith("0 bytes in 0 files")
     (tmp_path / "run.py").write_text(
-        "import warp as wp, kernels_of_cli as k\nwp.launch(k.scale, dim=1, inputs=[wp.zeros(1, dtype=float), 2.0])\n"
+        "import warp as wp, kernels_of_cli as k\n"
+        "wp.set_device('cpu')\n"
+        "wp.launch(k.scale, dim=1, inputs=[wp.zeros(1, dtype=float), 2.0])\n"
     )
     environment = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "cache")}
     subprocess.run([sys.executable, "run.py"], env=environment, cwd=tmp_path, check=True)

@@ -5,6 +5,8 @@ import pytest
 
 import warp as wp
 
+pytestmark = pytest.mark.host("GPUs refuse what this mode does")
+
 RANDOM = np.random.default_rng(11)
 N = 20_000
 ON = wp.DeterministicMode.RUN_TO_RUN

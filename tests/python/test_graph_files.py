@@ -10,6 +10,7 @@ from support.fabric import interface
 
 import warp as wp
 
+pytestmark = pytest.mark.host("graphs of GPUs cannot be saved")
 
 @wp.kernel
 def scale(x: wp.array[float], out: wp.array[float], s: float):

@@ -22,11 +22,11 @@ def count_down(n: wp.array[int], steps: wp.array[int]):
 def test_nothing_runs_until_it_is_launched():
     x, out = wp.array([1.0, 2.0], dtype=float), wp.zeros(2)
     with wp.ScopedCapture() as capture:
-        assert wp.get_device("cpu").is_capturing
+        assert wp.get_device().is_capturing
         wp.launch(add, dim=2, inputs=[x, 10.0], outputs=[out])
         x.fill_(5.0)
         wp.copy(x, out, count=1)
-    assert not wp.get_device("cpu").is_capturing
+    assert not wp.get_device().is_capturing
     assert out.list() == [0, 0] and x.list() == [1, 2]
     expected_x, expected = np.array([1.0, 2.0]), np.zeros(2)
     for _ in range(3):
@@ -183,5 +183,6 @@ def test_errors_of_kernels_come_when_they_run():
         for _ in range(2):
             with pytest.raises(wp.WarpRuntimeError, match="index 3 is out of bounds"):
                 wp.capture_launch(capture.graph)
+                wp.synchronize()
     finally:
         wp.config.mode = "release"

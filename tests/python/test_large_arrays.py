@@ -5,6 +5,8 @@ import pytest
 
 import warp as wp
 
+pytestmark = pytest.mark.host("memory that is reserved and not there")
+
 MOST = 2**31 - 1
 
 

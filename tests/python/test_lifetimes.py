@@ -109,7 +109,7 @@ def test_a_kernel_lives_as_long_as_what_was_recorded_of_it():
     seen = weakref.ref(square), weakref.ref(square.module)
     with wp.Tape() as tape:
         wp.launch(square, dim=1, inputs=[x], outputs=[out])
-    with wp.ScopedCapture(device="cpu") as capture:
+    with wp.ScopedCapture() as capture:
         wp.launch(square, dim=1, inputs=[x], outputs=[out])
     del square
     gc.collect()

@@ -58,7 +58,7 @@ def test_launches_are_logged(recorder):
         "size: 2",
         "adjoint: False",
         "3.0",
-        "cpu",
+        str(wp.get_device()),
     ):
         assert part in message
 

@@ -334,6 +334,7 @@ def unseen_by_pointer(a):
     return lambda: place.__setitem__(1, 9.0)
 
 
+@pytest.mark.host("memory of NumPy")
 @pytest.mark.parametrize("export", [unseen_by_numpy, unseen_by_interface, unseen_by_dlpack, unseen_by_pointer])
 @pytest.mark.parametrize("early", [True, False])
 def test_a_write_that_no_tape_can_see_is_found(export, early):
@@ -355,6 +356,7 @@ def test_a_write_that_no_tape_can_see_is_found(export, early):
     assert "test_tape.py:" in message.split("given away at ")[1]  # the line where the view was made
 
 
+@pytest.mark.host("memory of NumPy")
 def test_a_write_that_no_tape_can_see_before_one_that_it_sees():
     a, o = leaf([1.0, 2.0, 3.0]), made(3)
     view = a.numpy()
@@ -366,6 +368,7 @@ def test_a_write_that_no_tape_can_see_before_one_that_it_sees():
         tape.backward()
 
 
+@pytest.mark.host("memory of NumPy")
 def test_memory_borrowed_from_numpy_is_compared():
     data = np.array([1.0, 2.0, 3.0], dtype=np.float32)
     a, o = wp.array(data, dtype=float, copy=False, requires_grad=True), made(3)
@@ -384,6 +387,7 @@ def test_values_that_are_not_needed_may_be_written_unseen():
     assert a.grad.numpy().tolist() == [2.0, 4.0, 6.0]
 
 
+@pytest.mark.host("memory of NumPy")
 def test_a_view_that_is_gone_is_no_danger():
     a = leaf([1.0, 2.0, 3.0])
     assert not a._exported
@@ -395,6 +399,7 @@ def test_a_view_that_is_gone_is_no_danger():
     assert a._exported
 
 
+@pytest.mark.host("memory of NumPy")
 def test_writes_between_steps_of_training_are_no_mistake():
     """Between the end of one tape and the next anything may be written."""
     a, o = leaf([1.0, 2.0, 3.0]), made(3)
@@ -450,6 +455,7 @@ def test_exchange_is_refused_by_name():
         tape.backward()
 
 
+@pytest.mark.host("in graphs of GPUs what is overwritten is saved: test_cuda")
 def test_what_a_captured_graph_overwrites_is_refused():
     @wp.kernel
     def grow(x: wp.array(dtype=float)):

@@ -8,6 +8,8 @@ from support import tensors
 
 import warp as wp
 
+pytestmark = pytest.mark.host("tensors of the CPU")
+
 
 @pytest.fixture
 def torch(monkeypatch):

@@ -189,6 +189,7 @@ def test_copies_fills_and_views():
     np.testing.assert_allclose(pullback(np.ones(3))[0].numpy(), [4.0 * X[0], 4.0 * X[1], 1.0], rtol=1e-14)
 
 
+@pytest.mark.host("memory of NumPy")
 def test_memory_seen_through_numpy_is_the_same_memory():
     data = X.copy()
 

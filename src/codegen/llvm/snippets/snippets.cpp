@@ -114,9 +114,13 @@ void check_calls(const llvm::Module& made, const SnippetText& text, const Machin
     }
 }
 
+// Functions that call functions: more of them than this are taken for a recursion.
+constexpr int kDeepest = 8;
+
 // Whether running the function changes anything but its own variables and what its last parameters, from `results` on,
 // point to.
-bool has_effects(llvm::Function& function, unsigned results) {
+bool has_effects(const llvm::Function& function, unsigned results, int depth = 0) {
+    if (depth == kDeepest) return true;
     for (const llvm::Instruction& instruction : llvm::instructions(function)) {
         if (!instruction.mayWriteToMemory()) continue;
         const llvm::Value* place = nullptr;
@@ -124,12 +128,15 @@ bool has_effects(llvm::Function& function, unsigned results) {
         if (const auto* intrinsic = llvm::dyn_cast<llvm::AnyMemIntrinsic>(&instruction))
             place = intrinsic->getRawDest();
         if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
-            // The mathematics of the C library.
             const llvm::Function* callee = call->getCalledFunction();
-            const bool maths =
-                callee != nullptr && callee->isDeclaration() && !callee->getName().starts_with("weft_") &&
-                llvm::none_of(call->args(), [](const llvm::Use& use) { return use->getType()->isPointerTy(); });
+            const bool of_numbers = callee != nullptr && llvm::none_of(call->args(), [](const llvm::Use& use) {
+                                        return use->getType()->isPointerTy();
+                                    });
+            // The mathematics of the C library, or of a GPU's by way of functions of ours.
+            const bool maths = of_numbers && callee->isDeclaration() && !callee->getName().starts_with("weft_");
             if (maths && (!callee->isIntrinsic() || callee->doesNotAccessMemory())) continue;
+            if (of_numbers && !callee->isDeclaration() && !has_effects(*callee, callee->arg_size(), depth + 1))
+                continue;
         }
         if (place == nullptr) return true;
         const llvm::Value* object = llvm::getUnderlyingObject(place);
