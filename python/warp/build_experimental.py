@@ -92,7 +92,7 @@ class _Captured:
         return f"a value of the native type {owner._weft_native_[0]}: pass it to the kernel, or make it there"
 
 
-def _from_ptr(cls, ptr):
+def _from_ptr(cls, ptr, device=None):
     """A copy of the value at an address."""
     return cls.from_buffer_copy((ctypes.c_char * ctypes.sizeof(cls)).from_address(ptr))
 

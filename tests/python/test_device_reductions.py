@@ -7,7 +7,15 @@ import warp as wp
 from warp import device_reductions
 
 TYPES = {"float32": wp.float32, "vec3d": wp.vec3d, "mat22": wp.mat22, "quat": wp.quat, "transform": wp.transform}
-SHAPES = [((1,), 0), ((1000,), 0), ((100_003,), 0), ((3, 5000, 2), 1), ((5, 4, 3), 0), ((5, 4, 3), 2), ((2, 3, 4, 5), 1)]
+SHAPES = [
+    ((1,), 0),
+    ((1000,), 0),
+    ((100_003,), 0),
+    ((3, 5000, 2), 1),
+    ((5, 4, 3), 0),
+    ((5, 4, 3), 2),
+    ((2, 3, 4, 5), 1),
+]
 
 
 def random(shape, dtype, seed):
