@@ -41,7 +41,12 @@ def _multiply(product):
     return inner_parts
 
 
-_PRODUCTS = {"scalar": _multiply(wp.mul), "vec": _multiply(wp.dot), "quat": _multiply(wp.dot), "mat": _multiply(wp.ddot)}
+_PRODUCTS = {
+    "scalar": _multiply(wp.mul),
+    "vec": _multiply(wp.dot),
+    "quat": _multiply(wp.dot),
+    "mat": _multiply(wp.ddot),
+}
 
 
 def _three_dimensional(source, axis):
@@ -72,7 +77,10 @@ def _reduce(sources, first, out, axis, count):
     while True:
         parts = _parts(outer, count, inner)
         last = parts == 1 and out.is_contiguous
-        made = out.reshape((outer, 1, inner)) if last else empty((outer, parts, inner), dtype=out.dtype, device=out.device)
+        if last:
+            made = out.reshape((outer, 1, inner))
+        else:
+            made = empty((outer, parts, inner), dtype=out.dtype, device=out.device)
         _launch(kernel, made.shape, *sources, count, made)
         sources, count, kernel = [made], parts, _sum_parts
         if parts == 1:
@@ -130,7 +138,9 @@ def _note_starts(
 
 
 @wp.kernel(**_OPTIONS)
-def _measure_runs(count: int, run_count: wp.array(dtype=int), starts: wp.array(dtype=int), lengths: wp.array(dtype=int)):
+def _measure_runs(
+    count: int, run_count: wp.array(dtype=int), starts: wp.array(dtype=int), lengths: wp.array(dtype=int)
+):
     run = wp.tid()
     runs = run_count[0]
     if run < runs:

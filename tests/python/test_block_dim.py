@@ -8,6 +8,7 @@ from warp.autograd import jacobian
 
 pytestmark = pytest.mark.host("blocks of CPUs")
 
+
 @pytest.fixture
 def blocks():
     wp.config.enable_cpu_blocks = True

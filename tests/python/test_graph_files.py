@@ -12,6 +12,7 @@ import warp as wp
 
 pytestmark = pytest.mark.host("graphs of GPUs cannot be saved")
 
+
 @wp.kernel
 def scale(x: wp.array[float], out: wp.array[float], s: float):
     i = wp.tid()
