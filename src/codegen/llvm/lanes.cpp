@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "codegen/llvm/lane_shuffles.h"
 #include "ir/builder.h"
 #include "ir/layout.h"
 #include "opt/item_forms.h"
@@ -47,9 +48,7 @@ struct Address {
     bool uniform() const { return step == nullptr && offsets == nullptr; }
 };
 
-constexpr size_t kLargestGroup = 16;  // numbers of an element that are loaded as one run of all lanes' elements
-constexpr size_t kLargestFactor = 7;  // of their number: what one shuffle takes apart
-constexpr size_t kFlatArm = 12;       // ops of an arm that is computed rather than branched to
+constexpr size_t kFlatArm = 12;  // ops of an arm that is computed rather than branched to
 
 class LaneEmitter {
   public:
@@ -60,7 +59,8 @@ class LaneEmitter {
           lanes_(static_cast<unsigned>(lanes)),
           forms_(kernel, module.coordinates),
           builder_(llvm::BasicBlock::Create(module.llvm.getContext(), "entry", &target)),
-          scalars_(module.llvm, builder_, module.machine, module.options.fast_math) {
+          scalars_(module.llvm, builder_, module.machine, module.options.fast_math),
+          shuffles_(builder_, lanes_) {
         builder_.setFastMathFlags(math_flags(module.options));
     }
 
@@ -610,7 +610,7 @@ class LaneEmitter {
     bool is_run(ir::Type type, const Address& a) {
         if (a.distance != ir::size_of(type) || a.offsets != nullptr) return false;
         const auto& leaves = module_.leaves_of(type);
-        if (!can_be_grouped(leaves.size())) return false;
+        if (!LaneShuffles::can_be_grouped(leaves.size())) return false;
         int64_t at = 0;
         for (const Leaf& leaf : leaves) {
             if (leaf.kind != LeafKind::Number || leaf.scalar != leaves[0].scalar || leaf.offset != at) return false;
@@ -625,86 +625,6 @@ class LaneEmitter {
         llvm::SmallVector<int, 16> lanes;
         for (unsigned i = 0; i < lanes_; ++i) lanes.push_back(static_cast<int>((piece * lanes_ + i) / count));
         return builder_.CreateShuffleVector(mask_, lanes);
-    }
-
-    // The vector whose every lane comes from `from(lane)`: which of the vectors, and which of its lanes. Vector by
-    // vector, as LLVM takes long to find out how to shuffle longer ones.
-    template <typename From>
-    Value* picked(llvm::ArrayRef<Value*> vectors, const From& from) {
-        if (vectors.size() == 1) return vectors[0];
-        Value* out = vectors[0];
-        for (unsigned k = 1; k < vectors.size(); ++k) {
-            llvm::SmallVector<int, 16> places;
-            for (unsigned lane = 0; lane < lanes_; ++lane) {
-                const auto [vector, place] = from(lane);
-                places.push_back(vector == k  ? static_cast<int>(lanes_ + place)
-                                 : vector > k ? -1
-                                 : k == 1     ? static_cast<int>(place)
-                                              : static_cast<int>(lane));
-            }
-            out = builder_.CreateShuffleVector(out, vectors[k], places);
-        }
-        return out;
-    }
-
-    static size_t smallest_factor(size_t count) {
-        size_t factor = 2;
-        while (count % factor != 0) ++factor;
-        return factor;
-    }
-    static bool can_be_grouped(size_t count) {
-        if (count > kLargestGroup) return false;
-        while (count > 1) {
-            const size_t factor = smallest_factor(count);
-            if (factor > kLargestFactor) return false;
-            count /= factor;
-        }
-        return true;
-    }
-
-    // Of a run of elements of `count` numbers: vector i of the result has the lanes' i-th numbers. By the factors of
-    // the count: numbers are dealt out by their remainders, and then each of these runs is taken apart likewise.
-    llvm::SmallVector<Value*, 16> taken_apart(llvm::ArrayRef<Value*> run) {
-        const size_t count = run.size();
-        if (count == 1) return {run[0]};
-        const size_t factor = smallest_factor(count);
-        llvm::SmallVector<Value*, 16> out(count);
-        for (size_t rest = 0; rest < factor; ++rest) {
-            llvm::SmallVector<Value*, 16> part;
-            for (size_t group = 0; group < count; group += factor) {
-                part.push_back(picked(run.slice(group, factor), [&](unsigned lane) {
-                    return std::pair{(rest + factor * lane) / lanes_, (rest + factor * lane) % lanes_};
-                }));
-            }
-            const auto numbers = taken_apart(part);
-            for (size_t i = 0; i < numbers.size(); ++i) out[rest + factor * i] = numbers[i];
-        }
-        return out;
-    }
-
-    // The other way round.
-    llvm::SmallVector<Value*, 16> put_together(llvm::ArrayRef<Value*> numbers) {
-        const size_t count = numbers.size();
-        if (count == 1) return {numbers[0]};
-        const size_t factor = smallest_factor(count);
-        llvm::SmallVector<llvm::SmallVector<Value*, 16>, 4> parts;
-        for (size_t rest = 0; rest < factor; ++rest) {
-            llvm::SmallVector<Value*, 16> mine;
-            for (size_t i = rest; i < count; i += factor) mine.push_back(numbers[i]);
-            parts.push_back(put_together(mine));
-        }
-        llvm::SmallVector<Value*, 16> out;
-        for (size_t group = 0; group < count / factor; ++group) {
-            llvm::SmallVector<Value*, 4> vectors;
-            for (const auto& part : parts) vectors.push_back(part[group]);
-            for (size_t piece = 0; piece < factor; ++piece) {
-                out.push_back(picked(vectors, [&](unsigned lane) {
-                    const size_t place = piece * lanes_ + lane;
-                    return std::pair{place % factor, place / factor};
-                }));
-            }
-        }
-        return out;
     }
 
     Scalars load(ir::Type type, const Address& a) {
@@ -730,12 +650,19 @@ class LaneEmitter {
                                      : builder_.CreateMaskedLoad(vector, place, llvm::Align(1), run_mask(piece, count),
                                                                  llvm::Constant::getNullValue(vector)));
             }
-            for (Value* number : taken_apart(pieces)) out.push_back(from_memory(leaves[0].scalar, number));
+            for (Value* number : shuffles_.taken_apart(pieces)) out.push_back(from_memory(leaves[0].scalar, number));
             return out;
         }
         Value* places = lane_offsets(a);
-        for (const Leaf& leaf : leaves) {
+        for (size_t i = 0; i < leaves.size(); ++i) {
+            const Leaf& leaf = leaves[i];
             if (leaf.kind != LeafKind::Number) throw NotForLanes();
+            if (const unsigned count = row_length(llvm::ArrayRef(leaves).drop_front(i)); count > 1) {
+                const auto numbers = load_rows(leaf, count, a.base, places);
+                out.append(numbers.begin(), numbers.end());
+                i += count - 1;
+                continue;
+            }
             auto* vector = wide(memory_type(leaf.scalar));
             Value* pointers = builder_.CreateGEP(builder_.getInt8Ty(), offset(a.base, leaf.offset), places);
             Value* part = builder_.CreateMaskedGather(vector, pointers, llvm::Align(1), full_mask(),
@@ -743,6 +670,46 @@ class LaneEmitter {
             out.push_back(from_memory(leaf.scalar, part));
         }
         return out;
+    }
+
+    // How many of the first leaves lie side by side, up to what a lane loads at once.
+    unsigned row_length(llvm::ArrayRef<Leaf> leaves) const {
+        const auto fits = [&](size_t i) {
+            return leaves[i].kind == LeafKind::Number && leaves[i].scalar == leaves[0].scalar &&
+                   leaves[i].offset == leaves[0].offset + 4 * static_cast<int64_t>(i);
+        };
+        if (!shuffles_.has_rows() || ir::scalar_bits(leaves[0].scalar) != 32) return 1;
+        unsigned count = 1;
+        while (count < std::min<size_t>(leaves.size(), LaneShuffles::kRow) && fits(count)) ++count;
+        return count;
+    }
+
+    // Numbers of elements that lie anywhere: lane by lane, for a load of a few numbers costs what one of a number does.
+    LaneShuffles::Vectors load_rows(const Leaf& leaf, unsigned count, Value* base, Value* places) {
+        if (mask_ != nullptr) {
+            // Lanes that are left out read what one of the others does; there is one.
+            auto* bits_type = builder_.getIntNTy(lanes_);
+            Value* lane = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz,
+                                                         builder_.CreateBitCast(mask_, bits_type), builder_.getFalse());
+            Value* inside = builder_.CreateAnd(builder_.CreateZExtOrTrunc(lane, builder_.getInt32Ty()),
+                                               builder_.getInt32(lanes_ - 1));
+            Value* there = builder_.CreateVectorSplat(lanes_, builder_.CreateExtractElement(places, inside));
+            places = builder_.CreateSelect(mask_, places, there);
+        }
+        auto* row = llvm::FixedVectorType::get(memory_type(leaf.scalar), LaneShuffles::kRow);
+        llvm::SmallVector<llvm::Constant*, LaneShuffles::kRow> wanted;
+        for (unsigned i = 0; i < LaneShuffles::kRow; ++i) wanted.push_back(builder_.getInt1(i < count));
+        Value* start = offset(base, leaf.offset);
+        LaneShuffles::Vectors rows;
+        for (unsigned lane = 0; lane < lanes_; ++lane) {
+            Value* place = builder_.CreateGEP(builder_.getInt8Ty(), start, builder_.CreateExtractElement(places, lane));
+            rows.push_back(count == LaneShuffles::kRow
+                               ? static_cast<Value*>(builder_.CreateAlignedLoad(row, place, llvm::Align(1)))
+                               : builder_.CreateMaskedLoad(row, place, llvm::Align(1),
+                                                           llvm::ConstantVector::get(wanted),
+                                                           llvm::Constant::getNullValue(row)));
+        }
+        return shuffles_.from_rows(rows, count);
     }
 
     void store(ir::Type type, const Scalars& values, const Address& a) {
@@ -756,7 +723,7 @@ class LaneEmitter {
                 parts.push_back(to_memory(leaves[i].scalar, widen(values[i])));
             }
             const auto count = static_cast<unsigned>(parts.size());
-            const auto run = put_together(parts);
+            const auto run = shuffles_.put_together(parts);
             for (unsigned piece = 0; piece < count; ++piece) {
                 Value* all = run[piece];
                 Value* place = offset(a.base, a.distance * lanes_ / count * piece);
@@ -897,7 +864,106 @@ class LaneEmitter {
         return builder_.CreateLoad(type, builder_.CreateGEP(type, memory, lane));
     }
 
+    // Lane by lane: `work` gets the lane's number.
+    template <typename Work>
+    void for_each_lane(const Work& work) {
+        if (mask_ != nullptr) return for_each_active_lane(work);
+        constexpr unsigned kAtOnce = 4;
+        const unsigned step = std::min(kAtOnce, lanes_);
+        llvm::BasicBlock* before = builder_.GetInsertBlock();
+        llvm::BasicBlock* loop = block("lane");
+        llvm::BasicBlock* after = block("lanes");
+        builder_.CreateBr(loop);
+        builder_.SetInsertPoint(loop);
+        auto* first = builder_.CreatePHI(builder_.getInt32Ty(), 2);
+        first->addIncoming(builder_.getInt32(0), before);
+        for (unsigned k = 0; k < step; ++k) work(builder_.CreateAdd(first, builder_.getInt32(k), "", true, true));
+        Value* next = builder_.CreateAdd(first, builder_.getInt32(step), "", true, true);
+        first->addIncoming(next, builder_.GetInsertBlock());
+        builder_.CreateCondBr(builder_.CreateICmpULT(next, builder_.getInt32(lanes_)), loop, after);
+        builder_.SetInsertPoint(after);
+    }
+
+    template <typename Work>
+    void for_each_active_lane(const Work& work) {
+        auto* bits_type = builder_.getIntNTy(lanes_);
+        Value* all =
+            mask_ != nullptr ? builder_.CreateBitCast(mask_, bits_type) : llvm::Constant::getAllOnesValue(bits_type);
+        llvm::BasicBlock* before = builder_.GetInsertBlock();
+        llvm::BasicBlock* loop = block("lane");
+        llvm::BasicBlock* after = block("lanes");
+        builder_.CreateBr(loop);
+        builder_.SetInsertPoint(loop);
+        auto* bits = builder_.CreatePHI(bits_type, 2);
+        bits->addIncoming(all, before);
+        work(builder_.CreateZExtOrTrunc(builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, builder_.getTrue()),
+                                        builder_.getInt32Ty()));
+        Value* rest = builder_.CreateAnd(bits, builder_.CreateSub(bits, llvm::ConstantInt::get(bits_type, 1)));
+        bits->addIncoming(rest, builder_.GetInsertBlock());
+        builder_.CreateCondBr(builder_.CreateICmpNE(rest, llvm::ConstantInt::get(bits_type, 0)), loop, after);
+        builder_.SetInsertPoint(after);
+    }
+
+    // Sums of float32 where no other thread comes between: several numbers at once.
+    bool is_sum_of_rows(const ir::Op& op) {
+        const auto& leaves = module_.leaves_of(op.operands[1]->type);
+        const auto in_place = [&](const Leaf& leaf) {
+            return leaf.kind == LeafKind::Number && leaf.scalar == ir::Scalar::F32 &&
+                   leaf.offset == 4 * (&leaf - leaves.data());
+        };
+        return module_.machine.has_exclusive_launches() &&
+               (op.atomic() == ir::AtomicKind::Add || op.atomic() == ir::AtomicKind::Sub) &&
+               LaneShuffles::can_be_grouped(leaves.size()) && std::all_of(leaves.begin(), leaves.end(), in_place);
+    }
+
+    void sum_rows(const ir::Op& op, const Address& a) {
+        Scalars numbers;
+        for (Value* leaf : value(op.operands[1])) numbers.push_back(widen(leaf));
+        const auto count = static_cast<unsigned>(numbers.size());
+        const auto run = shuffles_.put_together(numbers);
+        auto* run_type = llvm::ArrayType::get(numbers[0]->getType(), count);
+        llvm::BasicBlock& entry = target_.getEntryBlock();
+        Value* given = llvm::IRBuilder<>(&entry, entry.begin()).CreateAlloca(run_type, nullptr, "rows");
+        for (unsigned i = 0; i < count; ++i) {
+            builder_.CreateStore(run[i], builder_.CreateConstInBoundsGEP2_32(run_type, given, 0, i));
+        }
+        Value* places = laid_out(lane_offsets(a));
+        for_each_lane([&](Value* lane) {
+            Value* address =
+                places == nullptr ? a.base : builder_.CreateGEP(builder_.getInt8Ty(), a.base, of_lane(places, lane));
+            Value* first = builder_.CreateMul(lane, builder_.getInt32(4 * count));
+            Value* mine = builder_.CreateGEP(builder_.getInt8Ty(), given, first);
+            for (unsigned at = 0; at < count;) {
+                const unsigned size = count - at >= 4 ? 4 : count - at >= 2 ? 2 : 1;
+                llvm::Type* type =
+                    size == 1 ? builder_.getFloatTy()
+                              : static_cast<llvm::Type*>(llvm::FixedVectorType::get(builder_.getFloatTy(), size));
+                const auto load = [&](Value* from) {
+                    return builder_.CreateAlignedLoad(type, offset(from, 4 * at), llvm::Align(1));
+                };
+                Value* next = scalars_.updated(op.atomic(), ir::Scalar::F32, load(address), load(mine));
+                builder_.CreateAlignedStore(next, offset(address, 4 * at), llvm::Align(1));
+                at += size;
+            }
+        });
+    }
+
     void in_order(const ir::Op& op, const Address& a, bool used) {
+        if (used || !is_sum_of_rows(op)) return lane_by_lane(op, a, used);
+        llvm::BasicBlock* plain = block("plain");
+        llvm::BasicBlock* shared = block("shared");
+        llvm::BasicBlock* after = block("summed");
+        builder_.CreateCondBr(is_exclusive(builder_, shape_, op), plain, shared);
+        builder_.SetInsertPoint(plain);
+        sum_rows(op, a);
+        builder_.CreateBr(after);
+        builder_.SetInsertPoint(shared);
+        lane_by_lane(op, a, false);
+        builder_.CreateBr(after);
+        builder_.SetInsertPoint(after);
+    }
+
+    void lane_by_lane(const ir::Op& op, const Address& a, bool used) {
         Scalars given;
         for (Value* leaf : value(op.operands[1])) given.push_back(laid_out(leaf));
         Value* places = laid_out(lane_offsets(a));
@@ -1170,6 +1236,7 @@ class LaneEmitter {
     opt::ItemForms forms_;
     llvm::IRBuilder<> builder_;
     ScalarEmitter scalars_;
+    LaneShuffles shuffles_;
     NonNegative non_negative_;
     Value* shape_ = nullptr;
     Value* item_ = nullptr;

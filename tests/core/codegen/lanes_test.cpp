@@ -288,5 +288,55 @@ TEST(Lanes, GroupsOfNumbers) {
     }
 }
 
+// Elements of several numbers at places that an array names: loaded by all lanes or some, and added up where lanes
+// meet.
+TEST(Lanes, ElementsAnywhere) {
+    for (const int count : {1, 2, 3, 4, 5, 7, 9, 11, 16}) {
+        const std::string type = "vec<" + std::to_string(count) + ", f32>";
+        for (const bool some : {false, true}) {
+            const std::string work = "  %ra = at(%a, %p) : ref<" + type + ">\n  %v = load(%ra) : " + type +
+                                     "\n  %h = div(%p, %two) : i32\n  %ro = at(%o, %h) : ref<" + type +
+                                     ">\n  %0 = atomic.sub(%ro, %v) : " + type + "\n";
+            const std::string text = "kernel @k(%a: array<" + type + ", 1>, %o: array<" + type +
+                                     ", 1>, %q: array<i32, 1>) {\n  %i = thread.index [0] : i32\n" +
+                                     "  %two = const 2 : i32\n  %three = const 3 : i32\n  %zero = const 0 : i32\n" +
+                                     "  %rq = at(%q, %i) : ref<i32>\n  %p = load(%rq) : i32\n" +
+                                     "  %t = rem(%i, %three) : i32\n  %c = ne(%t, %zero) : bool\n" +
+                                     (some ? "  if(%c) {\n" + work + "    yield\n  } {\n    yield\n  }\n" : work) +
+                                     "  return\n}\n";
+            ASSERT_TRUE(has_lanes(text));
+            const size_t n = 100;
+            const size_t size = 23;
+            const auto width = static_cast<size_t>(count);
+            std::vector<float> in(size * width);
+            std::iota(in.begin(), in.end(), 1.0F);
+            std::vector<int32_t> places(n);
+            for (size_t i = 0; i < n; ++i) places[i] = static_cast<int32_t>(i * i % size);
+            std::vector<float> want(in.size(), 1);
+            for (size_t i = 0; i < n; ++i) {
+                const auto place = static_cast<size_t>(places[i]);
+                for (size_t k = 0; k < width && (!some || i % 3 != 0); ++k) {
+                    want[place / 2 * width + k] -= in[place * width + k];
+                }
+            }
+            for (const int lanes : {2, 4, 8, 16}) {
+                const Kernel wide(text, {"llvm-cpu", 2, true, lanes});
+                for (const uint32_t exclusive : {0U, uint32_t{codegen::kOneThread}}) {
+                    std::vector<float> got(in.size(), 1);
+                    const auto arguments = Arguments()
+                                               .array(in.data(), {size}, 4 * count)
+                                               .array(got.data(), {size}, 4 * count)
+                                               .array(places);
+                    codegen::LaunchShape shape;
+                    shape.dims[0] = n;
+                    shape.exclusive = exclusive;
+                    wide.entry()(arguments.data(), &shape, 0, n);
+                    ASSERT_EQ(got, want) << count << " numbers in " << lanes << " lanes, exclusive: " << exclusive;
+                }
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace weft
