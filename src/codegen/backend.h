@@ -54,7 +54,7 @@ struct LaunchShape {
     int32_t ndim = 1;
     uint32_t exclusive = 0;   // bits of Exclusive
     int32_t block_dim = 256;  // threads of a block, for code that asks for blocks
-    int32_t unused = 0;
+    int32_t streams = 0;      // not 0: the arrays do not fit in the caches, and what is only written may pass them by
 };
 
 // Which atomics no other thread can come between: they may be plain reads and writes.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "base/error.h"
 #include "ir/layout.h"
@@ -47,6 +48,9 @@ int64_t whole_blocks(const Code& code, const codegen::LaunchShape& shape, int64_
 }
 
 constexpr int64_t kTriedItems = 1024;
+
+// Launches of fewer items are not asked whether their arrays fit in the caches.
+constexpr int64_t kStreamedItems = int64_t{1} << 18;
 
 // Measures the cost of an item while it lives; of no items: nothing.
 class Measured {
@@ -151,8 +155,34 @@ bool owns_elements(const Code& code, const std::byte* arguments, const codegen::
     return true;
 }
 
+int64_t cache_bytes() {
+    static const int64_t bytes = [] {
+        // sysconf() adds up what is not shared by the threads of this process. "32768K".
+        int64_t kilobytes = 0;
+        std::ifstream("/sys/devices/system/cpu/cpu0/cache/index3/size") >> kilobytes;
+        return (kilobytes > 0 ? kilobytes : int64_t{32} << 10) << 10;
+    }();
+    return bytes;
+}
+
+// Whether some array is only written, and all of them together do not fit in the caches.
+bool streams(const Code& code, const std::byte* arguments, int64_t items) {
+    if (items < kStreamedItems) return false;
+    int64_t bytes = 0;
+    bool only_written = false;
+    for (const Parameter& p : code.parameters()) {
+        if (!p.type.is(ir::TypeKind::Array)) continue;
+        Extent extent;
+        elements_apart(p.type, arguments + p.offset, extent);
+        bytes += extent.end - extent.begin;
+        only_written |= p.access.write && !p.access.read;
+    }
+    return only_written && bytes > cache_bytes();
+}
+
 void run_items(Code& code, codegen::KernelEntry entry, const std::byte* arguments, codegen::LaunchShape shape,
                int64_t items) {
+    shape.streams = streams(code, arguments, items) ? 1 : 0;
     const bool owned = owns_elements(code, arguments, shape);
     const uint32_t bits = owned ? codegen::kOwnElements : 0U;
     const auto alone = [&](int64_t begin, int64_t end) {

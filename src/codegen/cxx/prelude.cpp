@@ -332,7 +332,7 @@ struct launch_shape {
     int32_t ndim;
     uint32_t exclusive;
     int32_t block_dim;
-    int32_t unused;
+    int32_t streams;
 };
 struct item_t {
     const launch_shape* shape;

@@ -3,6 +3,9 @@
 // the kernel asks for, a row is a run of items that share all coordinates.
 #include "codegen/llvm/kernel_entry.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "codegen/backend.h"
 
 namespace weft::codegen::llvm_backend {
@@ -178,6 +181,14 @@ void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::
 
     b.SetInsertPoint(finish);
     emitter.free_stacks();
+    if (std::any_of(bodies.begin(), bodies.end(), [](const LaneBody& body) { return body.streams; })) {
+        // Stores past the caches are in no order with others: they end before the launch does.
+        llvm::BasicBlock* fence = emitter.block("fence");
+        Value* flag = b.CreateLoad(b.getInt32Ty(), byte_address(b, shape, offsetof(LaunchShape, streams)));
+        b.CreateCondBr(b.CreateICmpNE(flag, b.getInt32(0)), fence, done);
+        b.SetInsertPoint(fence);
+        b.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
+    }
     b.CreateBr(done);
     b.SetInsertPoint(done);
     b.CreateRetVoid();

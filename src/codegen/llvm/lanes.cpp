@@ -64,9 +64,10 @@ class LaneEmitter {
         builder_.setFastMathFlags(math_flags(module.options));
     }
 
-    std::vector<LaneCondition> emit() {
+    LaneBody emit() {
         ir::walk(kernel_.body, [&](const ir::Op& op) {
             for (const ir::Value* operand : op.operands) used_.insert(operand);
+            note_reads(op);
         });
         shape_ = target_.getArg(0);
         item_ = target_.getArg(1);
@@ -84,10 +85,22 @@ class LaneEmitter {
         iota_ = llvm::ConstantVector::get(numbers);
         region(kernel_.body);
         builder_.CreateRetVoid();
-        return std::move(conditions_);
+        return {&target_, static_cast<int>(lanes_), std::move(conditions_), streams_};
     }
 
   private:
+    // What is done with arrays besides storing whole elements.
+    void note_reads(const ir::Op& op) {
+        for (size_t i = 0; i < op.operands.size(); ++i) {
+            const ir::Value* v = op.operands[i];
+            if (v->type.is(TypeKind::Array) && !(op.code == Opcode::At && i == 0)) read_.insert(v);
+            if (v->type.is(TypeKind::Ref) && !(op.code == Opcode::Store && i == 0)) read_.insert(array_of(v));
+        }
+    }
+    static const ir::Value* array_of(const ir::Value* ref) {
+        return ref->op != nullptr && ref->op->code == Opcode::At ? ref->op->operands[0] : nullptr;
+    }
+
     // --- values ---
 
     static bool is_vector(const Value* v) { return v->getType()->isVectorTy(); }
@@ -712,7 +725,37 @@ class LaneEmitter {
         return shuffles_.from_rows(rows, count);
     }
 
-    void store(ir::Type type, const Scalars& values, const Address& a) {
+    // Stores a run that nothing of this launch reads: what does not fit in the caches need not come there, which
+    // saves reading it first.
+    void stream(llvm::ArrayRef<Value*> run, const Address& a) {
+        constexpr uint64_t kLine = 64;
+        llvm::BasicBlock* past = block("past_caches");
+        llvm::BasicBlock* plain = block("plain");
+        llvm::BasicBlock* after = block("stored");
+        Value* flag = builder_.CreateLoad(builder_.getInt32Ty(), offset(shape_, offsetof(LaunchShape, streams)));
+        Value* word = builder_.CreatePtrToInt(a.base, builder_.getInt64Ty());
+        Value* aligned = builder_.CreateICmpEQ(builder_.CreateAnd(word, kLine - 1), builder_.getInt64(0));
+        builder_.CreateCondBr(builder_.CreateAnd(builder_.CreateICmpNE(flag, builder_.getInt32(0)), aligned), past,
+                              plain);
+        const int64_t size = a.distance * lanes_ / static_cast<int64_t>(run.size());
+        for (llvm::BasicBlock* way : {past, plain}) {
+            builder_.SetInsertPoint(way);
+            for (size_t piece = 0; piece < run.size(); ++piece) {
+                auto* made = builder_.CreateAlignedStore(run[piece], offset(a.base, size * static_cast<int64_t>(piece)),
+                                                         llvm::Align(way == past ? kLine : 1));
+                if (way == past) {
+                    made->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                                      llvm::MDNode::get(module_.llvm.getContext(),
+                                                        llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
+                }
+            }
+            builder_.CreateBr(after);
+        }
+        builder_.SetInsertPoint(after);
+        streams_ = true;
+    }
+
+    void store(ir::Type type, const Scalars& values, const Address& a, bool only_written = false) {
         const auto& leaves = module_.leaves_of(type);
         for (const Leaf& leaf : leaves) {
             if (leaf.kind != LeafKind::Number) throw NotForLanes();
@@ -724,6 +767,8 @@ class LaneEmitter {
             }
             const auto count = static_cast<unsigned>(parts.size());
             const auto run = shuffles_.put_together(parts);
+            const bool whole_lines = a.distance * lanes_ / count % 64 == 0;
+            if (only_written && mask_ == nullptr && whole_lines) return stream(run, a);
             for (unsigned piece = 0; piece < count; ++piece) {
                 Value* all = run[piece];
                 Value* place = offset(a.base, a.distance * lanes_ / count * piece);
@@ -1163,8 +1208,10 @@ class LaneEmitter {
             case Opcode::Load:
                 return define(op, load_any(op.result()->type, addresses_.at(op.operands[0])));
             case Opcode::Store:
-                return by_address(addresses_.at(op.operands[0]),
-                                  [&](const Address& a) { store(operand_type(1), operand(1), a); });
+                return by_address(addresses_.at(op.operands[0]), [&](const Address& a) {
+                    const ir::Value* array = array_of(op.operands[0]);
+                    store(operand_type(1), operand(1), a, array != nullptr && !read_.contains(array));
+                });
             case Opcode::Atomic:
                 return atomic(op);
             case Opcode::Shape: {
@@ -1248,6 +1295,8 @@ class LaneEmitter {
     std::unordered_map<const ir::Value*, Address> addresses_;
     std::unordered_map<const ir::Value*, Value*> wide_loops_;
     std::unordered_set<const ir::Value*> used_;
+    std::unordered_set<const ir::Value*> read_;
+    bool streams_ = false;
     std::vector<LaneCondition> conditions_;
 };
 
@@ -1272,9 +1321,7 @@ LaneBody emit_lanes(ModuleContext& module, const ir::Function& kernel, int lanes
     auto* function = llvm::Function::Create(type, llvm::Function::InternalLinkage, kernel.name + ".lanes", module.llvm);
     function->setDoesNotThrow();
     try {
-        LaneBody out{function, lanes, {}};
-        out.conditions = LaneEmitter(module, kernel, *function, lanes).emit();
-        return out;
+        return LaneEmitter(module, kernel, *function, lanes).emit();
     } catch (const NotForLanes&) {
         function->dropAllReferences();
         function->eraseFromParent();

@@ -23,6 +23,7 @@ struct LaneBody {
     llvm::Function* function = nullptr;  // null: the kernel is not fit for lanes
     int lanes = 0;
     std::vector<LaneCondition> conditions;
+    bool streams = false;  // has stores that pass the caches by where the launch says so (LaunchShape::streams)
 };
 
 // The function takes the launch's shape, the first lane's linear index (i64) and coordinates (i64, as many as the

@@ -338,5 +338,41 @@ TEST(Lanes, ElementsAnywhere) {
     }
 }
 
+// Stores past the caches, where arrays begin at a line and where they do not.
+TEST(Lanes, StoresPastTheCaches) {
+    const std::string text = R"(kernel @k(%a: array<vec<3, f32>, 1>, %o: array<vec<3, f32>, 1>) {
+  %i = thread.index [0] : i32
+  %ra = at(%a, %i) : ref<vec<3, f32>>
+  %v = load(%ra) : vec<3, f32>
+  %w = add(%v, %v) : vec<3, f32>
+  %ro = at(%o, %i) : ref<vec<3, f32>>
+  store(%ro, %w)
+  return
+}
+)";
+    codegen::Options options;
+    options.lanes = 16;
+    const auto dumped = codegen::dump(*ir::parse(text), codegen::backend("llvm-cpu").open(), options, "llvm");
+    EXPECT_NE(dumped.find("!nontemporal"), std::string::npos);
+    const Kernel wide(text, {"llvm-cpu", 2, true, 16});
+    constexpr int64_t kItems = 100;
+    std::vector<float> in(3 * kItems);
+    std::iota(in.begin(), in.end(), 1.0F);
+    for (const size_t shift : {0, 1, 3, 16}) {
+        struct alignas(64) Lines {
+            float numbers[3 * kItems + 64] = {};
+        };
+        const auto out = std::make_unique<Lines>();
+        codegen::LaunchShape shape;
+        shape.dims[0] = kItems;
+        shape.streams = 1;
+        float* begin = out->numbers + 16 + shift;
+        wide.entry()(Arguments().array(in.data(), {kItems}, 12).array(begin, {kItems}, 12).data(), &shape, 0, kItems);
+        for (size_t i = 0; i < in.size(); ++i) ASSERT_EQ(begin[i], 2 * in[i]) << shift;
+        EXPECT_EQ(begin[-1], 0);
+        EXPECT_EQ(begin[in.size()], 0);
+    }
+}
+
 }  // namespace
 }  // namespace weft
