@@ -1,10 +1,10 @@
 """Weft: the Warp kernel framework on a compiler of its own."""
 
 import atexit as _atexit
-import importlib as _importlib
 
 from warp import _core, builtin_functions, config, constants, types
 from warp import cuda_devices as _cuda_devices  # gives GPUs their attributes
+from warp import later as _later
 from warp import memory as _memory
 from warp import modules as _modules
 from warp import operators as _operators  # gives arrays their operators
@@ -104,11 +104,6 @@ from warp.indexed_arrays import (
     indexedarray3d,
     indexedarray4d,
 )
-from warp.jax_arrays import device_from_jax, device_to_jax, dtype_from_jax, dtype_to_jax, from_jax, to_jax
-from warp.jax_callables import JaxCallableGraphMode, clear_jax_callable_graph_cache, jax_callable
-from warp.jax_calls import JaxModulePreloadMode
-from warp.jax_kernels import jax_kernel
-from warp.kernel_properties import get_cuda_kernel_properties, get_suggested_block_size
 from warp.kernels import Kernel, kernel, overload
 from warp.launches import Launch, launch_tiled
 from warp.loggers import (
@@ -162,15 +157,6 @@ from warp.modules import (
     load_module,
     set_module_options,
 )
-from warp.paddle_arrays import (
-    device_from_paddle,
-    device_to_paddle,
-    dtype_from_paddle,
-    dtype_to_paddle,
-    from_paddle,
-    stream_from_paddle,
-    to_paddle,
-)
 from warp.scalars import dtype_from_numpy, dtype_to_numpy
 from warp.streams import (
     Event,
@@ -205,16 +191,6 @@ from warp.timing import (
     timing_end,
     timing_print,
 )
-from warp.torch_arrays import (
-    device_from_torch,
-    device_to_torch,
-    dtype_from_torch,
-    dtype_to_torch,
-    from_torch,
-    stream_from_torch,
-    stream_to_torch,
-    to_torch,
-)
 from warp.transforms import grad, hvp, jvp, vjp
 from warp.types import ref, tile
 from warp.vectors import transform_expand
@@ -239,10 +215,13 @@ _initialized = False
 
 
 def __getattr__(name):
-    """Submodules that few programs need are loaded when they are asked for."""
-    if name not in ("build_experimental", "jax", "jax_experimental"):
-        raise AttributeError(f"module 'warp' has no attribute '{name}'")
-    return _importlib.import_module(f"warp.{name}")
+    """What few programs need is loaded when it is asked for (later.py)."""
+    value = globals()[name] = _later.load(name)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_later.MODULES, *_later.HOMES})
 
 
 def init():
