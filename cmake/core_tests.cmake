@@ -20,3 +20,9 @@ if(TARGET weft_codegen)
   add_dependencies(weft_tests weft_codegen)
 endif()
 gtest_discover_tests(weft_tests DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
+
+# The stand-in for NVIDIA's driver: built here so that warnings and clang-tidy see it; the Python tests build their own.
+file(GLOB fake_driver_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fake_driver/*.cpp")
+add_library(weft_fake_cuda SHARED ${fake_driver_sources})
+target_include_directories(weft_fake_cuda PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+target_compile_features(weft_fake_cuda PRIVATE cxx_std_20)

@@ -43,7 +43,7 @@ SETTINGS = {
     "version": ("1.19.0", "the interface's version"),
     "launch_array_access_mode": (LaunchArrayAccessMode.RELAXED, _NONE + "launches always check the arrays' device"),
     "verify_fp": (False, "what kernels store must be finite"),
-    "verify_cuda": (False, _NONE + "errors of CUDA are always reported"),
+    "verify_cuda": (False, "launches on GPUs are waited for, so that the error of a kernel names it"),
     "print_launches": (False, "launches are logged"),
     "mode": ("release", '"debug": kernels check asserts; it and "safe": indices and divisors'),
     "optimization_level": (None, "0 to 2; None and 3: 2"),

@@ -105,6 +105,12 @@ def get_devices():
     return list(_devices.values())
 
 
+def _no_cuda(ident):
+    return RuntimeError(
+        f'"{ident}" device requested but CUDA is not supported by the hardware or driver: {_core.cuda_problem()}'
+    )
+
+
 def get_device(ident=None):
     """The device of that alias (or the device itself); None: the default one."""
     if ident is None:
@@ -116,7 +122,7 @@ def get_device(ident=None):
     found = _devices.get(ident) if isinstance(ident, str) else None
     if found is None:
         if isinstance(ident, str) and (ident == "cuda" or ident.startswith("cuda:")) and not is_cuda_available():
-            raise RuntimeError(f'"{ident}" device requested but CUDA is not supported by the hardware or driver')
+            raise _no_cuda(ident)
         raise ValueError(f"Invalid device identifier: {ident}; there are: {', '.join(_devices)}")
     return found
 
@@ -164,7 +170,7 @@ def get_cuda_device(ordinal=None):
     """The CUDA device of that number; None: the default device, where it is one, else the first."""
     devices = get_cuda_devices()
     if not devices:
-        raise RuntimeError('"cuda" device requested but CUDA is not supported by the hardware or driver')
+        raise _no_cuda("cuda")
     if ordinal is None:
         default = _core.get_default_device()
         return default if default.is_cuda else devices[0]

@@ -473,6 +473,7 @@ def _set_cache(_):
 
 config.EFFECTS["kernel_cache_dir"] = config.EFFECTS["cache_kernels"] = _set_cache
 config.EFFECTS["enable_cpu_blocks"] = lambda enabled: _core.set_cpu_blocks(bool(enabled))
+config.EFFECTS["verify_cuda"] = lambda enabled: _core.set_verify_cuda(bool(enabled))
 config.EFFECTS["deterministic"] = lambda mode: _core.set_deterministic(bool(mode))
 config.EFFECTS["cpu_threads"] = lambda count: _core.set_cpu_threads(int(count))
 

@@ -9,6 +9,7 @@
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/recent_launches.h"
 #include "runtime/cuda/stream.h"
 
 namespace nb = nanobind;
@@ -66,6 +67,7 @@ void export_cuda_device(nb::module_& m) {
         return driver == nullptr ? 0 : driver->version;
     });
     m.def("cuda_memory_kind", [](uintptr_t address) { return static_cast<int>(runtime::cuda::memory_kind(address)); });
+    m.def("set_verify_cuda", &runtime::cuda::set_verifies_launches);
     m.def("cuda_profiler", [](bool start) {
         runtime::cuda::check(
             start ? runtime::cuda::driver().cuProfilerStart() : runtime::cuda::driver().cuProfilerStop(),

@@ -291,6 +291,8 @@ bool LoadedKernel::ready() const {
     return job_->state == CompileJob::State::Done;
 }
 
+bool LoadedKernel::failed() const { return ready() && job_->error != nullptr; }
+
 codegen::KernelEntry LoadedKernel::wait() {
     if (const auto entry = entry_.load(std::memory_order_acquire)) return entry;
     job_->service->wait(*job_);

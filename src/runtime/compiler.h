@@ -26,6 +26,8 @@ class LoadedKernel {
 
     // Whether wait() returns (or throws) at once.
     bool ready() const;
+    // Whether it throws.
+    bool failed() const;
     // Blocks until the compile has ended (do not hold the GIL); throws what it threw: UserError or InternalError.
     // Null when the code is not for the host.
     codegen::KernelEntry wait();

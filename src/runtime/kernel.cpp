@@ -19,6 +19,15 @@ namespace weft::runtime {
 
 // ---- code of one direction ----
 
+Location Code::location() const {
+    const ir::Function& function = *module_->find(name_);
+    if (function.location) return function.location;
+    for (const ir::Op* op : function.body.ops) {
+        if (op->location) return op->location;
+    }
+    return {};
+}
+
 Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const KernelOptions& options) {
     ir::Function* function = module->find(kernel);
     WEFT_CHECK(function != nullptr, "no kernel " + kernel);
@@ -106,11 +115,12 @@ codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std:
     return options;
 }
 
-LoadedKernel& Code::loaded(const Device& device, bool dense) {
+std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, bool dense) {
     const bool on_host = device.capabilities().host_memory;
     const std::lock_guard lock(mutex_);
     auto& slot = loaded_[device.backend() + " " + device.architecture() + (dense ? " dense" : "")];
-    if (slot == nullptr) {
+    // What failed may have wanted for memory.
+    if (slot == nullptr || slot->failed()) {
         codegen::Options options = options_;
         options.architecture = device.architecture();
         if (!on_host) options = options_for_gpu(options_, fuse_on_gpu_, device.architecture(), dense);
@@ -118,7 +128,7 @@ LoadedKernel& Code::loaded(const Device& device, bool dense) {
         slot =
             Runtime::get().compiler().request(module_, name_, on_host ? backend_ : device.backend(), options, before);
     }
-    return *slot;
+    return slot;
 }
 
 Compiled Code::compiled() const {
@@ -127,12 +137,7 @@ Compiled Code::compiled() const {
     return Runtime::get().compiler().compiled(*module_, backend_, options);
 }
 
-std::shared_ptr<LoadedKernel> Code::loaded() {
-    const Device& host = *devices().front();
-    loaded(host);
-    const std::lock_guard lock(mutex_);
-    return loaded_.at(host.backend() + " " + host.architecture());
-}
+std::shared_ptr<LoadedKernel> Code::loaded() { return loaded(*devices().front()); }
 
 bool Code::is_compiled() {
     const std::lock_guard lock(mutex_);

@@ -53,6 +53,10 @@ struct Parameter {
     bool narrow_strides = false;
 };
 
+namespace cuda {
+struct LaunchOrigin;
+}  // namespace cuda
+
 // Code for one direction: how arguments are laid out, and the entry once it is compiled.
 class Code {
   public:
@@ -70,6 +74,10 @@ class Code {
     bool uses_thread_index() const { return uses_thread_index_; }
     bool has_assertions() const { return has_assertions_; }
     const ir::Module& module() const { return *module_; }
+    // Of the kernel in the program.
+    Location location() const;
+    // Who launched it, for errors of GPUs that come late; null until it is loaded there.
+    std::atomic<const cuda::LaunchOrigin*> origin{nullptr};
     // Arrays of which items touch elements of their own, on conditions (opt.h).
     const std::vector<opt::OwnElements>& own_elements() const { return own_elements_; }
 
@@ -79,7 +87,7 @@ class Code {
     codegen::KernelEntry wait();
     // The code for a device: asked for when first needed.
     // `dense`: for launches that keep to what a GPU's plan promises.
-    LoadedKernel& loaded(const Device& device, bool dense = false);
+    std::shared_ptr<LoadedKernel> loaded(const Device& device, bool dense = false);
     // How it runs on a GPU in launches that promise enough; whether the arrays in this block of arguments do.
     const codegen::GpuPlan& gpu_plan();
     bool has_dense_arrays(const std::byte* arguments) const;

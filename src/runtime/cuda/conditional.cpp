@@ -67,7 +67,9 @@ FunctionHandle setter(CudaDevice& device) {
         const OutsideCapture outside;
         ModuleHandle module = nullptr;
         check(driver().cuModuleLoadData(&module, kSetter), "loading the kernel that sets conditions");
-        check(driver().cuModuleGetFunction(&function, module, kSetterName), "loading the kernel that sets conditions");
+        const Result result = driver().cuModuleGetFunction(&function, module, kSetterName);
+        if (result != 0) driver().cuModuleUnload(module);
+        check(result, "loading the kernel that sets conditions");
     }
     return function;
 }

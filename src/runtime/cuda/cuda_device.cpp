@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "runtime/cuda/gpu_image.h"
+#include "runtime/cuda/recent_launches.h"
 #include "runtime/kernel.h"
 #include "runtime/launch.h"
 
@@ -50,6 +51,12 @@ std::string message_of(const Failure& failure) {
                   n[10], n[11], n[12], n[13], n[14], n[15]);
 #pragma GCC diagnostic pop
     return text.data();
+}
+
+// "kernel 'saxpy'", "the adjoint of kernel 'saxpy'"
+std::string described(const Code& code) {
+    const std::string kernel = code.name().substr(0, code.name().find('.'));
+    return (kernel == code.name() ? "kernel '" : "the adjoint of kernel '") + kernel + "'";
 }
 
 Address address(const void* memory) { return reinterpret_cast<Address>(memory); }
@@ -100,33 +107,57 @@ std::string CudaDevice::pci_bus_id() const {
     return text.data();
 }
 
+namespace {
+
+// What a context needs beside itself; goes again where making it fails half way.
+struct ContextParts {
+    Context before = nullptr;
+    StreamHandle stream = nullptr;
+    StreamHandle side_stream = nullptr;
+    void* failure = nullptr;
+    bool complete = false;
+
+    ContextParts() = default;
+    ContextParts(const ContextParts&) = delete;
+    ContextParts& operator=(const ContextParts&) = delete;
+    ~ContextParts() {
+        const Driver& d = driver();
+        if (!complete) {
+            if (failure != nullptr) d.cuMemFreeHost(failure);
+            if (side_stream != nullptr) d.cuStreamDestroy(side_stream);
+            if (stream != nullptr) d.cuStreamDestroy(stream);
+        }
+        if (before != nullptr) d.cuCtxSetCurrent(before);
+    }
+};
+
+}  // namespace
+
 Context CudaDevice::context() {
     if (const Context known = context_.load(std::memory_order_acquire)) return known;
     const std::lock_guard lock(mutex_);
     if (const Context known = context_.load(std::memory_order_relaxed)) return known;
     const Driver& d = driver();
-    Context made = nullptr;
-    check(d.cuDevicePrimaryCtxRetain(&made, id_), "making a context");
-    Context before = nullptr;
-    check(d.cuCtxGetCurrent(&before), "asking for the current context");
-    check(d.cuCtxSetCurrent(made), "choosing a context");
+    if (primary_ == nullptr) check(d.cuDevicePrimaryCtxRetain(&primary_, id_), "making a context");
+    ContextParts parts;
+    check(d.cuCtxGetCurrent(&parts.before), "asking for the current context");
+    check(d.cuCtxSetCurrent(primary_), "choosing a context");
     d.cuCtxSetLimit(kHeapLimit, kHeapBytes);  // refused once kernels that allocate have run: then it stays as it is
-    StreamHandle stream = nullptr;
-    check(d.cuStreamCreateWithPriority(&stream, 0, 0), "making a stream");
-    check(d.cuStreamCreateWithPriority(&side_stream_, kNonBlocking, 0), "making a stream");
-    void* shared = nullptr;
-    check(d.cuMemHostAlloc(&shared, sizeof(Failure), kPortableMapped), "allocating pinned memory");
-    failure_ = new (shared) Failure{};
+    check(d.cuStreamCreateWithPriority(&parts.stream, 0, 0), "making a stream");
+    check(d.cuStreamCreateWithPriority(&parts.side_stream, kNonBlocking, 0), "making a stream");
+    check(d.cuMemHostAlloc(&parts.failure, sizeof(Failure), kPortableMapped), "allocating pinned memory");
     if (has_pool_) {
         PoolHandle pool = nullptr;
         uint64_t keep = UINT64_MAX;
         check(d.cuDeviceGetDefaultMemPool(&pool, id_), "asking for the memory pool");
         d.cuMemPoolSetAttribute(pool, kReleaseThreshold, &keep);
     }
-    if (before != nullptr) check(d.cuCtxSetCurrent(before), "choosing a context");
-    stream_.store(stream, std::memory_order_release);
-    context_.store(made, std::memory_order_release);
-    return made;
+    parts.complete = true;
+    failure_ = new (parts.failure) Failure{};
+    side_stream_ = parts.side_stream;
+    stream_.store(parts.stream, std::memory_order_release);
+    context_.store(primary_, std::memory_order_release);
+    return primary_;
 }
 
 StreamHandle CudaDevice::stream() {
@@ -208,7 +239,9 @@ void* CudaDevice::allocate_for_recording(size_t bytes, bool zeroed) {
         const Result result = driver().cuMemAllocAsync(&memory, bytes, side_stream_);
         if (result == kOutOfMemory) throw no_memory(static_cast<int64_t>(bytes), alias(), "out of memory");
         check(result, "allocating memory of the device");
-        check(driver().cuStreamSynchronize(side_stream_), "allocating memory of the device");
+        const Result waited = driver().cuStreamSynchronize(side_stream_);
+        if (waited != 0) driver().cuMemFreeAsync(memory, side_stream_);
+        check(waited, "allocating memory of the device");
     }
     // Whoever captures the stream without a word may replay for ever: what it uses is never given back.
     std::shared_ptr<GraphMemory> owner = recording();
@@ -217,8 +250,14 @@ void* CudaDevice::allocate_for_recording(size_t bytes, bool zeroed) {
         const std::lock_guard lock(recording_mutex_);
         recorded_blocks_[memory] = owner;
     }
-    if (zeroed) check(driver().cuMemsetD8Async(memory, 0, bytes, stream()), "filling with zeros");
+    if (zeroed) fill_new(memory, bytes);
     return reinterpret_cast<void*>(memory);
+}
+
+void CudaDevice::fill_new(Address memory, size_t bytes) {
+    const Result result = driver().cuMemsetD8Async(memory, 0, bytes, stream());
+    if (result != 0) release(reinterpret_cast<void*>(memory), static_cast<int64_t>(bytes));
+    check(result, "filling with zeros");
 }
 
 void* CudaDevice::allocate(int64_t bytes, bool zeroed) {
@@ -232,7 +271,7 @@ void* CudaDevice::allocate(int64_t bytes, bool zeroed) {
     if (result == kOutOfMemory) throw no_memory(bytes, alias(), "out of memory");
     check(result, "allocating memory of the device");
     if (!pool_enabled_) outside_pool().add(memory);
-    if (zeroed) check(driver().cuMemsetD8Async(memory, 0, size, stream()), "filling with zeros");
+    if (zeroed) fill_new(memory, size);
     return reinterpret_cast<void*>(memory);
 }
 
@@ -310,7 +349,7 @@ void CudaDevice::copy_from_host(void* to, const void* from, int64_t bytes) {
     const Guard guard(*this);
     check(driver().cuMemcpyHtoDAsync(address(to), from, static_cast<size_t>(bytes), stream()), "copy to the device");
     // Recorded: it reads the host's memory at each replay.
-    if (!is_recording()) check(driver().cuStreamSynchronize(stream()), "copy to the device");
+    if (!is_recording()) wait_for(stream(), "copy to the device");
 }
 
 void CudaDevice::copy_to_host(void* to, const void* from, int64_t bytes) {
@@ -318,7 +357,7 @@ void CudaDevice::copy_to_host(void* to, const void* from, int64_t bytes) {
     const Guard guard(*this);
     check(driver().cuMemcpyDtoHAsync(to, address(from), static_cast<size_t>(bytes), stream()), "copy from the device");
     if (is_recording()) return;
-    check(driver().cuStreamSynchronize(stream()), "copy from the device");
+    wait_for(stream(), "copy from the device");
     raise_failure();
 }
 
@@ -348,7 +387,9 @@ void CudaDevice::synchronize() {
         const std::lock_guard lock(retired_mutex_);
         idle.swap(retired_);
     }
+    const WaitedFor launches(ordinal());
     check(driver().cuCtxSynchronize(), "waiting for the device");
+    launches.ended();
     for (const ModuleHandle code : idle) driver().cuModuleUnload(code);
     raise_failure();
 }
@@ -356,9 +397,12 @@ void CudaDevice::synchronize() {
 // ---- launches ----
 
 FunctionHandle CudaDevice::function_of(Code& code, bool dense) {
-    LoadedKernel& loaded = code.loaded(*this, dense);
-    auto& image = dynamic_cast<GpuImage&>(loaded.image());
-    const FunctionHandle function = image.function(*this, codegen::entry_symbol(loaded.name()));
+    const std::shared_ptr<LoadedKernel> loaded = code.loaded(*this, dense);
+    auto& image = dynamic_cast<GpuImage&>(loaded->image());
+    const FunctionHandle function = image.function(*this, codegen::entry_symbol(loaded->name()));
+    if (code.origin.load(std::memory_order_relaxed) == nullptr) {
+        code.origin.store(launch_origin(described(code), code.location()), std::memory_order_relaxed);
+    }
     code.handle(ordinal(), dense).store(function, std::memory_order_release);
     return function;
 }
@@ -427,10 +471,35 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
                                                        ", but this kernel can have blocks of at most " +
                                                        std::to_string(most) + " threads on " + alias());
             }
-            check(result, "launching a kernel");
+            const LaunchOrigin& origin = *code.origin.load(std::memory_order_relaxed);
+            try {
+                check(result, ("launching " + origin.what + " on " + alias()).c_str());
+            } catch (const UserError& error) {
+                throw is_late(result) ? error : error.at(origin.location);
+            }
         }
         begin = takes_all ? groups : begin + (grid * threads);
     }
+    note(code, stream);
+}
+
+void CudaDevice::note(const Code& code, StreamHandle stream) {
+    const LaunchOrigin* origin = code.origin.load(std::memory_order_relaxed);
+    if (const std::shared_ptr<GraphMemory> graph = recording()) {
+        graph->note(origin);
+        return;
+    }
+    note_launch(origin, ordinal(), stream);
+    if (!verifies_launches()) return;
+    int captured = 0;
+    check(driver().cuStreamIsCapturing(stream, &captured), "asking for a stream");
+    if (captured == 0) wait_for(stream, "running the kernel");
+}
+
+void CudaDevice::wait_for(StreamHandle stream, const char* what) {
+    const WaitedFor launches(ordinal(), stream);
+    check(driver().cuStreamSynchronize(stream), what);
+    launches.ended();
 }
 
 const std::vector<CudaDevice*>& cuda_devices() {
@@ -438,14 +507,19 @@ const std::vector<CudaDevice*>& cuda_devices() {
     static const auto& all = *new std::vector<CudaDevice*>([] {
         std::vector<CudaDevice*> out;
         const Driver* d = find_driver();
-        int count = 0;
-        if (d == nullptr || d->cuDeviceGetCount(&count) != 0) return out;
-        for (int i = 0; i < count; ++i) {
-            DeviceId id = 0;
-            std::array<char, 256> name{};
-            check(d->cuDeviceGet(&id, i), "asking for a device");
-            check(d->cuDeviceGetName(name.data(), name.size(), id), "asking for the device's name");
-            out.push_back(new CudaDevice(id, i, name.data()));
+        if (d == nullptr) return out;
+        try {
+            int count = 0;
+            check(d->cuDeviceGetCount(&count), "counting the devices");
+            for (int i = 0; i < count; ++i) {
+                DeviceId id = 0;
+                std::array<char, 256> name{};
+                check(d->cuDeviceGet(&id, i), "asking for a device");
+                check(d->cuDeviceGetName(name.data(), name.size(), id), "asking for the device's name");
+                out.push_back(new CudaDevice(id, i, name.data()));
+            }
+        } catch (const UserError& error) {
+            set_driver_problem(error.message());
         }
         return out;
     }());

@@ -96,9 +96,16 @@ class CudaDevice final : public Device {
     void launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
                 const LaunchOptions& options) override;
 
+    // Waits for a stream of the device; throws what its work has done, as `what`.
+    void wait_for(StreamHandle stream, const char* what);
+
   private:
+    // Keeps in mind, for errors that come late, what was launched.
+    void note(const Code& code, StreamHandle stream);
     FunctionHandle function_of(Code& code, bool dense);
     void* allocate_for_recording(size_t bytes, bool zeroed);
+    // With zeros; where that fails the memory goes again.
+    void fill_new(Address memory, size_t bytes);
 
     DeviceId id_;
     std::string backend_ = "llvm-nvptx";
@@ -107,6 +114,7 @@ class CudaDevice final : public Device {
     std::atomic<Context> context_{nullptr};
     std::atomic<StreamHandle> stream_{nullptr};
     StreamHandle side_stream_ = nullptr;
+    Context primary_ = nullptr;  // retained, though what goes with it may not be made yet
     mutable std::mutex recording_mutex_;
     std::atomic<bool> records_{false};  // whether recording_ is there
     std::shared_ptr<GraphMemory> recording_;

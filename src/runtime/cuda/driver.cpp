@@ -4,8 +4,10 @@
 
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
+#include "runtime/cuda/recent_launches.h"
 
 namespace weft::runtime::cuda {
 namespace {
@@ -50,9 +52,9 @@ Found open() {
     return {std::move(out), {}};
 }
 
-const Found& found() {
+Found& found() {
     // Never destroyed: devices are used until the process ends.
-    static const Found& instance = *new Found(open());
+    static Found& instance = *new Found(open());
     return instance;
 }
 
@@ -61,6 +63,8 @@ const Found& found() {
 const Driver* find_driver() { return found().driver.get(); }
 
 const std::string& driver_problem() { return found().problem; }
+
+void set_driver_problem(std::string problem) { found().problem = std::move(problem); }
 
 const Driver& driver() {
     const Driver* out = find_driver();
@@ -77,6 +81,7 @@ void check(Result result, const char* what) {
     std::string message = std::string("Warp CUDA error ") + std::to_string(result) + ": " + what + ": ";
     message += text != nullptr ? text : "unknown error";
     if (name != nullptr) message += std::string(" (") + name + ")";
+    if (is_late(result)) throw_late(message);
     throw UserError(ErrorKind::Runtime, message);
 }
 

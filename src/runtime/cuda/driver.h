@@ -48,6 +48,8 @@ struct Driver {
 // The driver, initialised; null where there is none that serves, and driver_problem() says why.
 const Driver* find_driver();
 const std::string& driver_problem();
+// What keeps devices from being used though there is a driver; to be called before anybody asks.
+void set_driver_problem(std::string problem);
 // The driver; to be called only where a device was found.
 const Driver& driver();
 

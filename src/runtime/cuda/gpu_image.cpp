@@ -27,6 +27,22 @@ GpuImage::~GpuImage() {
     for (const Module& module : modules_) module.device->retire(module.handle);
 }
 
+ModuleHandle GpuImage::load(CudaDevice& device) const {
+    const OutsideCapture outside;
+    const Driver& d = driver();
+    ModuleHandle module = nullptr;
+    check(d.cuModuleLoadData(&module, bytes_.c_str()), "loading compiled code");
+    Address place = 0;
+    size_t bytes = 0;
+    if (d.cuModuleGetGlobal(&place, &bytes, module, kFailureSymbol) != 0) return module;
+    const Address record = device.failure_address();
+    Result result = d.cuMemcpyHtoDAsync(place, &record, sizeof(record), device.side_stream());
+    if (result == 0) result = d.cuStreamSynchronize(device.side_stream());
+    if (result != 0) d.cuModuleUnload(module);
+    check(result, "loading compiled code");
+    return module;
+}
+
 FunctionHandle GpuImage::function(CudaDevice& device, const std::string& symbol) {
     const std::lock_guard lock(mutex_);
     const CudaDevice::Guard guard(device);
@@ -35,17 +51,8 @@ FunctionHandle GpuImage::function(CudaDevice& device, const std::string& symbol)
         if (loaded.device == &device) module = loaded.handle;
     }
     if (module == nullptr) {
-        const OutsideCapture outside;
-        check(driver().cuModuleLoadData(&module, bytes_.c_str()), "loading compiled code");
+        module = load(device);
         modules_.push_back({&device, module});
-        Address place = 0;
-        size_t bytes = 0;
-        if (driver().cuModuleGetGlobal(&place, &bytes, module, kFailureSymbol) == 0) {
-            const Address record = device.failure_address();
-            check(driver().cuMemcpyHtoDAsync(place, &record, sizeof(record), device.side_stream()),
-                  "loading compiled code");
-            check(driver().cuStreamSynchronize(device.side_stream()), "loading compiled code");
-        }
     }
     FunctionHandle function = nullptr;
     check(driver().cuModuleGetFunction(&function, module, symbol.c_str()), "finding a compiled kernel");

@@ -28,6 +28,8 @@ class GpuImage final : public LoadedImage {
         CudaDevice* device;
         ModuleHandle handle;
     };
+    ModuleHandle load(CudaDevice& device) const;
+
     std::string bytes_;  // PTX, or machine code
     std::mutex mutex_;
     std::vector<Module> modules_;

@@ -1,8 +1,10 @@
 #include "runtime/cuda/graph_memory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/recent_launches.h"
 
 namespace weft::runtime::cuda {
 namespace {
@@ -38,6 +40,20 @@ void GraphMemory::take(Address block) {
 void GraphMemory::keep(std::shared_ptr<const void> object) {
     const std::lock_guard lock(mutex_);
     objects_.push_back(std::move(object));
+}
+
+void GraphMemory::note(const LaunchOrigin* launch) {
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(launches_, launch) == launches_.end()) launches_.push_back(launch);
+}
+
+const LaunchOrigin* GraphMemory::origin() const {
+    const std::lock_guard lock(mutex_);
+    std::string what = "a captured graph";
+    for (const LaunchOrigin* launch : launches_) {
+        what += (launch == launches_.front() ? " of " : ", ") + launch->what;
+    }
+    return launch_origin(what, launches_.size() == 1 ? launches_.front()->location : Location());
 }
 
 OutsideCapture::OutsideCapture() : mode_(kCaptureRelaxed) { driver().cuThreadExchangeStreamCaptureMode(&mode_); }

@@ -11,6 +11,7 @@
 namespace weft::runtime::cuda {
 
 class CudaDevice;
+struct LaunchOrigin;
 
 class GraphMemory {
   public:
@@ -26,12 +27,16 @@ class GraphMemory {
     // A block of the device's that nobody else holds any more.
     void take(Address block);
     void keep(std::shared_ptr<const void> object);
+    // A launch that is part of the record; and all of them as one.
+    void note(const LaunchOrigin* launch);
+    const LaunchOrigin* origin() const;
 
   private:
     CudaDevice& device_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::vector<Address> blocks_;
     std::vector<std::shared_ptr<const void>> objects_;
+    std::vector<const LaunchOrigin*> launches_;  // each once
 };
 
 // Allows this thread, while it lives, what a capture forbids to be done beside it: none of it becomes part of that.

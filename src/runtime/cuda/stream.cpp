@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "runtime/cuda/recent_launches.h"
 
 namespace weft::runtime::cuda {
 namespace {
@@ -81,7 +82,7 @@ bool Stream::is_capturing() const {
 
 void Stream::synchronize() const {
     const CudaDevice::Guard guard(device_);
-    check(driver().cuStreamSynchronize(handle_), "waiting for a stream");
+    device_.wait_for(handle_, "waiting for a stream");
     device_.raise_failure();
 }
 
@@ -153,12 +154,15 @@ void StreamGraph::instantiate() {
     if (exec_ != nullptr) return;
     const CudaDevice::Guard guard(device_);
     check(driver().cuGraphInstantiate(&exec_, handle(), kFreeOnLaunch), "making a graph ready");
+    origin_ = memory_->origin();
 }
 
 void StreamGraph::launch(const Stream& stream) {
     instantiate();
     const CudaDevice::Guard guard(device_);
     check(driver().cuGraphLaunch(exec_, stream.handle()), "launching a graph");
+    note_launch(origin_, device_.ordinal(), stream.handle());
+    if (verifies_launches() && !stream.is_capturing()) device_.wait_for(stream.handle(), "running a graph");
 }
 
 void StreamGraph::add_to(const Stream& stream) {

@@ -92,6 +92,7 @@ class StreamGraph {
     std::shared_ptr<GraphMemory> memory_;
     GraphHandle graph_ = nullptr;
     GraphExecHandle exec_ = nullptr;
+    const LaunchOrigin* origin_ = nullptr;  // what it launches, for errors that come late
 };
 
 // Where the capture of a stream stands: the graph, and the nodes that the next one waits for.

@@ -166,9 +166,9 @@ class Kernel {
                 int64_t end) const {
         auto& gpu = dynamic_cast<runtime::cuda::CudaDevice&>(device);
         const runtime::cuda::CudaDevice::Guard guard(gpu);
-        runtime::LoadedKernel& loaded = code_->loaded(gpu);
-        auto* function =
-            dynamic_cast<runtime::cuda::GpuImage&>(loaded.image()).function(gpu, codegen::entry_symbol(loaded.name()));
+        const std::shared_ptr<runtime::LoadedKernel> loaded = code_->loaded(gpu);
+        auto* function = dynamic_cast<runtime::cuda::GpuImage&>(loaded->image())
+                             .function(gpu, codegen::entry_symbol(loaded->name()));
         void* parameters[] = {const_cast<std::byte*>(arguments), &shape, &begin, &end};
         constexpr unsigned kThreads = 64;
         const auto blocks = static_cast<unsigned>((std::max<int64_t>(end - begin, 0) + kThreads - 1) / kThreads);

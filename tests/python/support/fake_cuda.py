@@ -1,0 +1,57 @@
+"""The stand-in for NVIDIA's driver (tests/fake_driver): built by the compiler at hand, and asked through ctypes."""
+
+import ctypes
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).parents[3]
+KINDS = ("memory", "pinned", "stream", "event", "module", "link", "graph", "exec")
+
+
+def build(directory, without=()):
+    """The library in this folder; None where there is no compiler. `without`: functions that it lacks."""
+    compiler = next((c for c in (os.environ.get("CXX"), "c++", "g++", "clang++") if c and shutil.which(c)), None)
+    if compiler is None:
+        return None
+    library = pathlib.Path(directory) / "libfake_cuda.so"
+    sources = [ROOT / "tests/fake_driver" / name for name in ("defaults.cpp", "driver.cpp")]
+    command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests'}", *sources]
+    with tempfile.NamedTemporaryFile("w", suffix=".map", dir=directory) as names:
+        hidden = " ".join(f"{name};" for name in without)
+        names.write(f"{{ global: cu*; fake_*; local: {hidden} *; }};")
+        names.flush()
+        subprocess.run([*command, f"-Wl,--version-script={names.name}", "-o", library], check=True)
+    return library
+
+
+class Fake:
+    """What tests tell the library of this process, and ask it."""
+
+    def __init__(self):
+        self._library = ctypes.CDLL(os.environ["WEFT_CUDA_DRIVER"])
+
+    def fail(self, function, result, calls=0, times=1):
+        """After `calls` more of this function `times` calls give this result."""
+        self._library.fake_fail(function.encode(), calls, times, result)
+
+    def fail_launch(self, result, launches=0):
+        """The launch after `launches` more ends badly, which later calls tell; 0: launches end well again."""
+        self._library.fake_fail_launch(launches, result)
+
+    def pending(self):
+        """How many failures are still to come."""
+        return self._library.fake_pending()
+
+    def count(self, function):
+        return self._library.fake_count(function.encode())
+
+    def alive(self):
+        """How many objects of each kind there are."""
+        return {kind: self._library.fake_alive(kind.encode()) for kind in KINDS}
+
+    def wrong(self):
+        """How often what is not alive was given back."""
+        return self._library.fake_wrong()
