@@ -8,6 +8,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from support import fake_cuda
 
 import warp as wp
 
@@ -378,3 +379,71 @@ def test_bfloat16_is_a_number_for_numpy_where_its_dtype_is_known():
     back = wp.from_jax(jnp.asarray([1.0, 2.5, -3.0], dtype=jnp.bfloat16), dtype=wp.bfloat16)
     for given in (a, back):
         np.testing.assert_array_equal(given.numpy().astype(np.float32), [1.0, 2.5, -3.0])
+
+
+# The modes of graphs, as XLA calls the function on a GPU: with the stand-in for the driver.
+GRAPH_MODES = """
+import numpy as np, warp as wp
+from support.fake_cuda import Fake
+
+fake, device = Fake(), wp.get_device("cuda:0")
+FUNCTIONS = ("cuGraphLaunch", "cuLaunchKernel", "cuStreamBeginCapture", "cuMemcpyDtoDAsync")
+
+@wp.kernel
+def double(a: wp.array[float], b: wp.array[float]):
+    i = wp.tid()
+    b[i] = 2.0 * a[i]
+
+def function(a: wp.array[float], b: wp.array[float]):
+    wp.launch(double, a.shape, [a], [b])
+
+def calls(mode, **options):
+    made = wp.jax_callable(function, graph_mode=mode, **options)
+    stream, counts = wp.Stream(device), []
+    arrays = [wp.zeros(4, device=device) for _ in range(6)]
+    for a, b in ((0, 1), (0, 1), (2, 3), (4, 5), (0, 1)):
+        before = [fake.count(f) for f in FUNCTIONS]
+        buffers = [[(arrays[k].ptr, (4,), "float32")] for k in (a, b)]
+        made._run((), {}, device, stream.cuda_stream, *buffers, {})
+        counts.append(tuple(fake.count(f) - n for f, n in zip(FUNCTIONS, before)))
+    assert device.stream.cuda_stream != stream.cuda_stream
+    return made, counts
+
+modes = wp.JaxCallableGraphMode
+for mode in (modes.NONE, modes.JAX):
+    made, counts = calls(mode)
+    assert counts == [(0, 1, 0, 0)] * 5, counts
+# A graph for each set of addresses, of which two are kept.
+made, counts = calls(modes.WARP, graph_cache_max=2)
+new, known = (1, 1, 1, 0), (1, 0, 0, 0)
+assert counts == [new, known, new, new, new] and made.graph_cache_size == 2, counts
+# One graph, and copies to and from its arrays.
+for mode in (modes.WARP_STAGED, modes.WARP_STAGED_EX):
+    made, counts = calls(mode)
+    assert counts[1:] == [(1, 0, 0, 2)] * 4 and made.graph_cache_size == 1, counts
+    wp.clear_jax_callable_graph_cache(made)
+    assert made.graph_cache_size == 0
+# What was recorded when a capture failed is not kept.
+fake.fail("cuStreamEndCapture", 901)
+try:
+    calls(modes.WARP)
+except RuntimeError as error:
+    assert "CUDA graph capture failed" in str(error)
+else:
+    raise AssertionError("no error")
+assert wp.jax_callable(function, graph_mode=modes.WARP).graph_cache_size == 0
+wp.clear_jax_callable_graph_cache()
+assert fake.wrong() == 0
+"""
+
+
+def test_graph_modes(tmp_path):
+    library = fake_cuda.build(tmp_path)
+    if library is None:
+        pytest.skip("no C++ compiler to build the stand-in for the driver with")
+    script = tmp_path / "program.py"
+    script.write_text(GRAPH_MODES)
+    places = {"WEFT_CUDA_DRIVER": str(library), "WARP_CACHE_PATH": str(tmp_path), "JAX_PLATFORMS": "cpu"}
+    environment = {**os.environ, **places, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -105,6 +105,15 @@ void* stream_of(const CallFrame& frame, bool cuda) {
     return get.stream;
 }
 
+// What fails is told by the execution, where it happens again.
+void prepare(const CallFrame& frame, bool cuda) {
+    try {
+        find_call(frame).prepare(device_of(frame, cuda));
+    } catch (const std::exception&) {
+        return;
+    }
+}
+
 template <bool cuda, bool recordable>
 Error* handle_by_number(CallFrame* frame) {
     return handle(frame, cuda, recordable, nullptr);
@@ -116,6 +125,7 @@ int64_t add_call(std::shared_ptr<Call> call) { return calls().add(std::move(call
 
 Error* handle(CallFrame* frame, bool cuda, bool recordable, Call* call) {
     if (answer_metadata(*frame, recordable)) return nullptr;
+    if (frame->stage == kInitialize && call == nullptr) prepare(*frame, cuda);
     if (frame->stage != kExecute) return nullptr;
     try {
         Call& wanted = call != nullptr ? *call : find_call(*frame);

@@ -27,6 +27,8 @@ class Call {
     virtual ~Call() = default;
     // On a thread of XLA's, without the GIL; several at once. What it throws becomes XLA's error.
     virtual void run(const Execution& execution) = 0;
+    // Before the first execution on a device, outside any recording: what it needs is loaded.
+    virtual void prepare(Device&) {}
 };
 
 // Numbers are never used twice; a call lives as long as the process, as compiled programs may name it.

@@ -40,7 +40,7 @@ class KernelCall : public Call {
                codegen::LaunchShape shape, bool adjoint, std::shared_ptr<void> keep);
     void run(const Execution& execution) override;
     // Compiles and loads for a device before it is called.
-    void prepare(Device& device);
+    void prepare(Device& device) override;
 
   private:
     Target& target(const Device& device);
