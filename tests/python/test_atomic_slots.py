@@ -129,6 +129,7 @@ def in_the_condition(x: wp.array(dtype=float), n: wp.array(dtype=int), c: wp.arr
 KERNELS = [in_a_loop, with_exits, nested, while_claimed, in_the_condition]
 
 
+@pytest.mark.host("GPUs do not keep results of atomics in loops")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key)
 def test_slots_in_loops(kernel, threads, monkeypatch):
@@ -181,6 +182,7 @@ def counted_and_read(x: wp.array(dtype=wp.float64), n: int, c: wp.array(dtype=in
     o[i] = s * wp.float64(c[i])
 
 
+@pytest.mark.host("GPUs do not keep results of atomics in loops")
 @pytest.mark.parametrize("backend", ["", "cxx"])
 @pytest.mark.parametrize("count", [0, 1, 5])
 @pytest.mark.parametrize("kernel", [weighted_by_slots, counted_and_read], ids=lambda k: k.key)
@@ -221,6 +223,7 @@ def test_what_is_kept_goes_with_the_tape():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000  # kB
 
 
+@pytest.mark.host("GPUs do not keep results of atomics in loops")
 def test_a_graph_does_not_keep_slots():
     x, n = leaf([1.0, 2.0]), wp.full(2, 3, dtype=int)
     who, factor, o, c = wp.zeros(6, dtype=int), wp.zeros(6, dtype=int), made(6), wp.zeros(1, dtype=int)

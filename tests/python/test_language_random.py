@@ -1,13 +1,11 @@
 """Random programs over the whole language give what Python over NumPy scalars gives, on both backends, bit for bit."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.check_random_language import check_many
 from support.random_language_meaning import check
 
 
-@pytest.mark.host("GPUs round a * b + c once")
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32 - 1))
 def test_a_random_program_agrees_with_python(seed):

@@ -18,6 +18,7 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include "codegen/llvm/nvptx/early_loads.h"
+#include "codegen/llvm/nvptx/local_atomics.h"
 #include "codegen/llvm/nvptx/turns_together.h"
 
 namespace weft::codegen::llvm_backend {
@@ -96,6 +97,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
         body.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().convertSwitchRangeToICmp(true)));
         if (machine.getTargetTriple().isNVPTX()) add_gpu_passes(body);
     }
+    if (machine.getTargetTriple().isNVPTX()) body.addPass(LocalAtomicsPass());
     llvm::ModulePassManager passes;
     if (level > 0) {
         passes.addPass(llvm::AlwaysInlinerPass(false));

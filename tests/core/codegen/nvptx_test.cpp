@@ -271,6 +271,65 @@ TEST(Nvptx, RefusesAtomicsOnWhatMayLieAnywhere) {
     }
 }
 
+constexpr const char* kOfArgument = R"(func @change(%a: array<i32, 1>, %n: i32) -> (i32) {
+  %0 = const 0 : i32
+  %1 = at(%a, %0) : ref<i32>
+  %2 = atomic.xor(%1, %n) : i32
+  return(%2)
+}
+)";
+
+// NVIDIA's GPUs have no atomics on variables of a thread: they would change something else.
+TEST(Nvptx, AtomicsOnArraysMadeInTheKernelArePlain) {
+    const std::string ptx = of_text(std::string(kOfArgument) + R"(kernel @k(%x: array<i32, 1>, %n: i32) {
+  %la = local_array [4] : array<i32, 1>
+  %i = thread.index [0] : i32
+  %o = call(%la, %n) "change" : i32
+  %0 = at(%la, %n) : ref<i32>
+  %1 = load(%0) : i32
+  %2 = at(%x, %i) : ref<i32>
+  %3 = add(%1, %o) : i32
+  store(%2, %3)
+  return
+}
+)");
+    EXPECT_EQ(count(ptx, "atom."), 0U) << ptx;
+    EXPECT_NE(ptx.find("xor.b32"), std::string::npos) << ptx;
+}
+
+TEST(Nvptx, AtomicsOnArraysOfTheLaunchStay) {
+    const std::string ptx = of_text(std::string(kOfArgument) + R"(kernel @k(%x: array<i32, 1>, %n: i32) {
+  %o = call(%x, %n) "change" : i32
+  return
+}
+)");
+    EXPECT_EQ(count(ptx, "atom.") + count(ptx, "red."), 1U) << ptx;
+    EXPECT_EQ(ptx.find("isspacep"), std::string::npos) << ptx;
+}
+
+TEST(Nvptx, AtomicsOnArraysThatMayBeEitherAskWhenTheyRun) {
+    const std::string ptx = of_text(std::string(kOfArgument) + R"(kernel @k(%x: array<i32, 1>, %n: i32) {
+  %la = local_array [4] : array<i32, 1>
+  %0 = const 3 : i32
+  %c = gt(%n, %0) : bool
+  %a = if(%c) : array<i32, 1> {
+    yield(%la)
+  } {
+    yield(%x)
+  }
+  %o = call(%a, %n) "change" : i32
+  %1 = at(%la, %n) : ref<i32>
+  %2 = load(%1) : i32
+  %3 = at(%x, %n) : ref<i32>
+  store(%3, %2)
+  return
+}
+)");
+    EXPECT_NE(ptx.find("isspacep.local"), std::string::npos) << ptx;
+    EXPECT_EQ(count(ptx, "atom.") + count(ptx, "red."), 1U) << ptx;
+    EXPECT_EQ(assemble(ptx, "sm_75"), "");
+}
+
 // Adjoints of loops keep values on stacks, which lie in the device's heap.
 TEST(Nvptx, AdjointsWithStacksAssemble) {
     auto module = ir::parse(R"(kernel @k(%a: array<f32, 1>, %o: array<f32, 1>, %n: i32) {

@@ -481,5 +481,6 @@ def make_batch(seeds):
         calls.append(f"    p{place}(ks[{place}, i], xs[{place}, i], ko[{place}, i], xo[{place}, i])")
         python.append("def p(ks, xs, ko, xo):\n" + "\n".join(made.python) + "\n")
     every = "ks: wp.array3d(dtype=int), xs: wp.array3d(dtype=f64), ko: wp.array3d(dtype=int), xo: wp.array3d(dtype=f64)"
-    head = f"@wp.kernel(module='unique', enable_backward=False)\ndef k({every}):\n    i = wp.tid()\n"
+    options = "module='unique', enable_backward=False, module_options={'fuse_fp': False}"
+    head = f"@wp.kernel({options})\ndef k({every}):\n    i = wp.tid()\n"
     return "\n\n\n".join(kernel) + "\n\n\n" + head + "\n".join(calls) + "\n", python
