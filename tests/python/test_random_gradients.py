@@ -7,9 +7,9 @@ PROGRAMS = 500
 CHUNK = 50
 
 
-@pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
-def test_random_kernels(first, tmp_path):
-    results = [(seed, *check(seed, tmp_path)) for seed in range(first, first + CHUNK)]
+@pytest.mark.parametrize("first, counters", [*((k, False) for k in range(0, PROGRAMS, CHUNK)), (0, True), (50, True)])
+def test_random_kernels(first, counters, tmp_path):
+    results = [(seed, *check(seed, tmp_path, counters)) for seed in range(first, first + CHUNK)]
     wrong = [r for r in results if r[1] not in ("right", "uncheckable", "refused")]
     assert not wrong, wrong[0]
     checked = [r for r in results if r[1] == "right"]

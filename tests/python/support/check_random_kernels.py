@@ -1,6 +1,6 @@
 """Checks gradients of random kernels against central differences of the same text run as Python.
 
-Run:  python tests/python/support/check_random_kernels.py --count 10000 [--first SEED] [--verbose]
+Run:  python tests/python/support/check_random_kernels.py --count 10000 [--first SEED] [--counters] [--verbose]
 
 Prints how many were right, refused (by reason), uncheckable (the differences themselves disagree: a kink is near) and
 wrong; exits with 1 when one is wrong or more than 2 % are refused.
@@ -51,12 +51,12 @@ def close(got, want, tolerance):
     return bool(np.all(np.abs(got - want) <= tolerance * (1.0 + np.abs(want))))
 
 
-def derive(seed, text, folder):
+def derive(seed, text, folder, counters=False):
     """(values of a, y, h after a program, d(sum(w * (y + a + h))) / d(x, a, h)), by the program as a kernel.
 
     In the place of gradients that are refused, the error.
     """
-    x, a, y, n, h = rk.inputs(seed)
+    x, a, y, n, h = rk.inputs(seed, counters)
     kernel, holder = load(text, folder, f"random_{seed}")
     arrays = [wp.array(v, dtype=wp.float64, requires_grad=True) for v in (x, a, y, h)]
     holder.h = arrays[3]
@@ -71,6 +71,8 @@ def derive(seed, text, folder):
     # Half of the time everything is overwritten before the backward pass.
     for v in arrays if seed % 2 else ():
         v.fill_(7.0)
+    if seed % 2 and counters:
+        turns.fill_(7)
     try:
         tape.backward(loss)
     except wp.WarpGradientError as error:
@@ -78,15 +80,15 @@ def derive(seed, text, folder):
     return found, [arrays[k].grad.numpy() for k in (0, 1, 3)]
 
 
-def check(seed, folder):
+def check(seed, folder, counters=False):
     """('right' | 'refused' | 'uncheckable' | 'wrong forward' | 'wrong gradient', detail) of one program."""
-    text = rk.program(seed)
+    text = rk.program(seed, counters)
     plain = rk.Plain(text)
-    numbers = rk.inputs(seed)
+    numbers = rk.inputs(seed, counters)
     want = plain.run(*numbers)
     if not all(np.all(np.isfinite(v)) for v in want):
         return "uncheckable", "not finite"
-    found, got = derive(seed, text, folder)
+    found, got = derive(seed, text, folder, counters)
     if not all(close(f, w, 1e-9) for f, w in zip(found, want, strict=True)):
         return "wrong forward", f"{found}\nwanted {want}\n{text}"
     if isinstance(got, wp.WarpGradientError):
@@ -103,15 +105,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--counters", action="store_true", help="programs whose items take slots from counters")
     parser.add_argument("--verbose", action="store_true", help="print each program that is not right")
     arguments = parser.parse_args()
     results, reasons, bad = Counter(), Counter(), []
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(arguments.first, arguments.first + arguments.count):
             try:
-                result, detail = check(seed, folder)
+                result, detail = check(seed, folder, arguments.counters)
             except Exception as error:  # a fault of ours: named with its seed
-                result, detail = "raised", f"{type(error).__name__}: {error}\n{rk.program(seed)}"
+                text = rk.program(seed, arguments.counters)
+                result, detail = "raised", f"{type(error).__name__}: {error}\n{text}"
             results[result] += 1
             if result == "refused":
                 reasons[detail] += 1

@@ -77,6 +77,12 @@ def _struct(cls):
     return Made
 
 
+def _atomic_add(array, index, value):
+    old = array[index]
+    array[index] += value
+    return old
+
+
 def plain_warp(item):
     """The names of `warp` that the kernels use, for running item number `item` as Python."""
     return SimpleNamespace(
@@ -101,16 +107,21 @@ def plain_warp(item):
         cross=_cross,
         length=lambda v: math.sqrt(_dot(v, v)),
         where=lambda c, a, b: a if c else b,
+        atomic_add=_atomic_add,
     )
 
 
 class Generator:
     """Functions, then a kernel with arrays x (input), a (read and written), y (written), n (numbers of turns) and a
     struct st with an array h (read and written), a number c and a struct pair.
+
+    With `counters`, every item has one more number in n, from which it takes slots: integers that loops, conditions and
+    indices depend on.
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed, counters=False):
         self.r = random.Random(seed)
+        self.counters = counters
         self.lines = []
         self.count = 0
         self.functions = []
@@ -126,6 +137,8 @@ class Generator:
         self.in_function = False
         for _ in range(self.r.randint(1, 3)):
             self.define(1)
+        if self.counters:
+            self.slot(1)
         for _ in range(self.r.randint(2, 5)):
             self.statement(1)
         self.line(1, f"y[i] = {self.value()}")
@@ -182,6 +195,8 @@ class Generator:
         return self.r.choice(["i", "i", "i", "(i + 1) % 3", "0"]) if not self.in_function else "i"
 
     def leaf(self):
+        if self.counters and self.indices and not self.in_function and self.r.random() < 0.1:
+            return f"x[{self.r.choice(self.indices)} % 3]"
         choice = self.r.random()
         if self.structs and choice < 0.12:
             return f"{self.r.choice(self.structs)}{self.r.choice(['.p', '.q[0]', '.q[2]'])}"
@@ -226,6 +241,8 @@ class Generator:
         return self.r.choice(["0", "1", "2", "(i + 1) % 3", *(f"{j} % 3" for j in self.indices)])
 
     def condition(self):
+        if self.counters and self.indices and self.r.random() < 0.3:
+            return f"{self.r.choice(self.indices)} % {self.r.choice('23')} == 0"
         op = self.r.choice("<>")
         return f"{self.leaf()} {op} {self.constant()}"
 
@@ -253,11 +270,29 @@ class Generator:
                 self.lines[-1] += " * wp.float64(1.0)"
             self.scalars.append(name)
 
+    def slot(self, depth):
+        """A number from the item's counter, which some programs also read."""
+        name = self.name("c")
+        self.line(depth, f"{name} = wp.atomic_add(n, i + {ITEMS}, {self.r.choice('112')})")
+        self.indices.append(name)
+        kind = self.r.random()
+        assignable = [s for s in self.scalars if s.startswith("s")]
+        if kind < 0.2:
+            name = self.name("c")
+            self.line(depth, f"{name} = n[i + {ITEMS}]")
+            self.indices.append(name)
+        elif kind < 0.5 and assignable:
+            s = self.r.choice(assignable)
+            self.line(depth, f"{s} = wp.sin({s} * wp.float64(1 + {name} % 5))")
+
     def bounded(self, text):
         """Keeps values that loops feed back from growing."""
         return f"wp.sin({text})"
 
     def statement(self, depth):
+        if self.counters and not self.in_function and self.r.random() < 0.15:
+            self.slot(depth)
+            return
         kind = self.r.random()
         assignable = [s for s in self.scalars if s.startswith("s")]
         if kind < 0.2 or not assignable:
@@ -357,6 +392,8 @@ class Generator:
             if self.in_function:
                 turns = "3" if turns == "range_n" else turns
             bounds = {"3": "3", "range_n": "n[i]", "down": "4, 0, -2"}[turns]
+            if self.counters and self.indices and self.r.random() < 0.3:
+                bounds = f"{self.r.choice(self.indices)} % 5"
             self.line(depth, f"for {j} in range({bounds}):")
             self.indices.append(j)
             if self.r.random() < 0.3:
@@ -381,16 +418,17 @@ class Generator:
             self.statement(depth)
 
 
-def program(seed):
+def program(seed, counters=False):
     """The source text of random kernel number `seed`."""
-    return Generator(seed).text()
+    return Generator(seed, counters).text()
 
 
-def inputs(seed):
-    """Arrays x, a, y, n (turns: 0 to 5) and the struct's h."""
+def inputs(seed, counters=False):
+    """Arrays x, a, y, n (turns: 0 to 5, and counters at zero) and the struct's h."""
     r = np.random.default_rng(seed)
     x, a, n = r.uniform(-1.5, 1.5, ITEMS), r.uniform(-1.5, 1.5, ITEMS), r.integers(0, 6, ITEMS)
-    return x, a, np.zeros(ITEMS), n, r.uniform(-1.5, 1.5, ITEMS)
+    h = r.uniform(-1.5, 1.5, ITEMS)
+    return x, a, np.zeros(ITEMS), np.append(n, [0] * ITEMS) if counters else n, h
 
 
 def fill_holder(holder, vector):
@@ -407,6 +445,7 @@ class Plain:
     def run(self, x, a, y, n, h):
         """Runs all items in order on copies; returns (a, y, h) afterwards."""
         x, a, y, h = (list(map(float, values)) for values in (x, a, y, h))
+        n = list(map(int, n))
         for item in range(ITEMS):
             names = {"wp": plain_warp(item), "D1": None, "I1": None}
             exec(self.code, names)
