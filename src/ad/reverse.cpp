@@ -207,12 +207,14 @@ std::string add_adjoint(Module& module, const std::string& kernel, AdjointNeeds*
     const Function* adjoint = &maker.adjoint_of(*function);
     opt::dead_code(module);
     AtomicLog log;
+    bool overlapping = needs != nullptr && !needs->restored.empty();
     // Stores that are repeated may need values of further arrays: until nothing is missing.
     for (;;) {
         auto lost = overwritten(module, *function, *adjoint);
         if (needs) std::erase_if(lost, [&](const auto& entry) { return contains(needs->restored, entry.first); });
         const bool unlogged = log.columns == 0 && uses_atomic_results(module, *adjoint);
-        if (lost.empty() && !unlogged) break;
+        if (lost.empty() && !unlogged && !overlapping) break;
+        overlapping = false;
         if (!needs && !lost.empty()) refuse_overwritten(module, *function, lost);
         if (!needs) refuse_atomic_results(module, *function, *adjoint);
         const std::string name = adjoint->name;

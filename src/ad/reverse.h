@@ -37,7 +37,9 @@ struct AdjointNeeds {
     // The columns of the log that are addresses (StackKeep): who has the log frees them.
     std::vector<int> kept_stacks;
 };
-// With null `needs` all that is refused instead. Throws UserError (Gradient), located, for what has no derivative.
+// With null `needs` all that is refused instead. What `needs` has as restored already is to be restored in any case:
+// parameters whose arrays overlap in memory, so that what one of them writes may be what another one reads. Throws
+// UserError (Gradient), located, for what has no derivative.
 std::string add_adjoint(ir::Module& module, const std::string& kernel, AdjointNeeds* needs = nullptr);
 
 // The adjoint of a function of the module (see above for its parameters), made on first use.

@@ -118,7 +118,6 @@ void add_members(nb::handle argument, size_t index, const runtime::Parameter& pa
     }
 }
 
-// The arrays of a launch for its record; none when nothing has a gradient.
 std::vector<LaunchRecord::Given> given_arrays(const Arguments& arguments, const Code& code, const std::byte* block) {
     std::vector<LaunchRecord::Given> given;
     const auto& parameters = code.parameters();
@@ -131,9 +130,24 @@ std::vector<LaunchRecord::Given> given_arrays(const Arguments& arguments, const 
             add_members(arguments[i], i, parameters[i], block, given);
         }
     }
+    return given;
+}
+
+// The arrays of a launch for its record; none when nothing has a gradient.
+std::vector<LaunchRecord::Given> arrays_to_record(const Arguments& arguments, const Code& code,
+                                                  const std::byte* block) {
+    std::vector<LaunchRecord::Given> given = given_arrays(arguments, code, block);
     const auto has_gradient = [](const LaunchRecord::Given& g) { return g.array.gradient() != nullptr; };
     if (!g_tape_wants_all && std::ranges::none_of(given, has_gradient)) given.clear();
     return given;
+}
+
+// The kernel whose adjoint is right for these arrays, some of which may overlap.
+KernelInstance& differentiable(KernelInstance& instance, const std::vector<LaunchRecord::Given>& given,
+                               const runtime::Overlaps& overlaps) {
+    if (overlaps.empty()) return instance;
+    const nb::gil_scoped_release release;
+    return LaunchRecord::instance_for(instance, given, overlaps);
 }
 
 // Arrays of other libraries become arrays of ours, which the tape keeps.
@@ -154,14 +168,18 @@ std::shared_ptr<LaunchRecord> launch_recorded(nb::handle kernel, KernelInstance&
     ArgumentBlock block(instance.name(), code->block_bytes());
     pack_all(block, arguments, *code, where.device);
     const bool backward = instance.options().enable_backward;
+    std::vector<LaunchRecord::Given> given;
+    if (backward) given = arrays_to_record(arguments, *code, block.data());
+    runtime::Overlaps overlaps = LaunchRecord::overlaps(given, code->parameters());
+    KernelInstance& derived = differentiable(instance, given, overlaps);
     const auto record = std::make_shared<LaunchRecord>(
-        instance, backward ? given_arrays(arguments, *code, block.data()) : std::vector<LaunchRecord::Given>(),
-        std::span(block.data(), static_cast<size_t>(code->block_bytes())), shape, recording() != nullptr);
+        derived, std::move(given), std::span(block.data(), static_cast<size_t>(code->block_bytes())), shape,
+        recording() != nullptr, std::move(overlaps));
     record->set_blocks(where.options.block_dim, where.options.max_blocks);
     if (record->must_prepare()) {
         const nb::gil_scoped_release release;
         record->before_launch();
-        code = &record->forward();
+        if (record->log() != nullptr) code = &record->forward();
     }
     if (record->log() == nullptr) {
         run_or_record(kernel, *code, block, shape, where);
@@ -212,6 +230,13 @@ void launch_adjoint(nb::handle kernel, KernelInstance& instance, const Arguments
                                                      "' needs values that the kernel " +
                                                      (needs.results > 0 ? "gets from atomics" : "overwrites") +
                                                      ": record the launch with a Tape");
+        }
+        const std::vector<LaunchRecord::Given> given = given_arrays(arguments, instance.forward(), block.data());
+        const runtime::Overlaps overlaps = LaunchRecord::overlaps(given, instance.forward().parameters());
+        if (&differentiable(instance, given, overlaps) != &instance) {
+            throw UserError(ErrorKind::Gradient, "the adjoint of kernel '" + instance.name() +
+                                                     "' needs values of arrays that overlap in memory, one of which "
+                                                     "the kernel writes: record the launch with a Tape");
         }
     }
     std::vector<const runtime::Array*> made(own);

@@ -190,6 +190,7 @@ Code& KernelInstance::adjoint() {
     if (adjoint_ == nullptr) {
         std::shared_ptr<ir::Module> module = codegen::prepare(*module_);
         ad::AdjointNeeds needs;
+        needs.restored = overlapping_parameters_;
         const std::string adjoint = ad::add_adjoint(*module, name_, &needs);
         std::unique_ptr<Code> logged;
         if (needs.results > 0) {
@@ -218,6 +219,17 @@ Code& KernelInstance::adjoint() {
         adjoint_made_.store(adjoint_.get(), std::memory_order_release);
     }
     return *adjoint_;
+}
+
+KernelInstance& KernelInstance::overlapping(const std::vector<int>& parameters) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<KernelInstance>& made = overlapping_[parameters];
+    if (made == nullptr) {
+        made = std::make_unique<KernelInstance>(name_, codegen::prepare(*module_), options_, 0.0);
+        made->overlapping_parameters_ = parameters;
+        made->may_need_more_ = true;
+    }
+    return *made;
 }
 
 std::unique_ptr<KernelInstance> KernelInstance::tangent() const {

@@ -193,6 +193,9 @@ class KernelInstance {
     // The kernel that computes this one and its tangent (ad/forward.h), as a kernel of its own, so that it has an
     // adjoint and a tangent too. Throws UserError (Gradient) where it is refused.
     std::unique_ptr<KernelInstance> tangent() const;
+    // The same kernel for launches in which the arrays of these parameters overlap in memory: they are restored
+    // together.
+    KernelInstance& overlapping(const std::vector<int>& parameters);
     bool is_compiled() const { return forward_->is_compiled(); }
 
   private:
@@ -209,6 +212,8 @@ class KernelInstance {
     ad::AdjointNeeds needs_;
     std::unique_ptr<Code> logged_;
     std::unique_ptr<Gathered> gathered_;
+    std::vector<int> overlapping_parameters_;  // of this one
+    std::map<std::vector<int>, std::unique_ptr<KernelInstance>> overlapping_;
     bool may_need_more_ = false;
     double lower_milliseconds_;
 };

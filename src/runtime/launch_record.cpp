@@ -1,7 +1,9 @@
 #include "runtime/launch_record.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <set>
 
 #include "ad/overwritten.h"
 #include "base/error.h"
@@ -25,12 +27,44 @@ Array clone(const Array& array) {
 }
 
 LaunchRecord::LaunchRecord(KernelInstance& instance, std::vector<Given> arrays, std::span<const std::byte> block,
-                           const codegen::LaunchShape& shape, bool captured)
+                           const codegen::LaunchShape& shape, bool captured, Overlaps overlaps)
     : instance_(instance),
       arrays_(std::move(arrays)),
       block_(block.begin(), block.end()),
       shape_(shape),
-      captured_(captured) {}
+      captured_(captured),
+      overlaps_(std::move(overlaps)) {}
+
+Overlaps LaunchRecord::overlaps(std::span<const Given> arrays, const std::vector<Parameter>& parameters) {
+    constexpr size_t kInline = 16;
+    std::array<UsedArray, kInline> few;
+    std::vector<UsedArray> many(arrays.size() > kInline ? arrays.size() : 0);
+    const std::span<UsedArray> used(many.empty() ? few.data() : many.data(), arrays.size());
+    for (size_t i = 0; i < arrays.size(); ++i) {
+        used[i] = {&arrays[i].array, parameters[arrays[i].parameter].access.write};
+    }
+    return find_overlaps(used);
+}
+
+KernelInstance& LaunchRecord::instance_for(KernelInstance& instance, std::span<const Given> arrays,
+                                           const Overlaps& overlaps) {
+    std::set<int> together;
+    try {
+        const std::vector<Parameter>& adjoint = instance.adjoint().parameters();
+        for (const std::vector<size_t>& group : overlaps) {
+            std::set<int> parameters;
+            bool read = false;
+            for (const size_t i : group) {
+                parameters.insert(static_cast<int>(arrays[i].parameter));
+                read = read || adjoint[arrays[i].parameter].access.read;
+            }
+            if (read && parameters.size() > 1) together.insert(parameters.begin(), parameters.end());
+        }
+    } catch (const UserError&) {
+        // A kernel without a derivative: refused when the tape runs backwards.
+    }
+    return together.empty() ? instance : instance.overlapping({together.begin(), together.end()});
+}
 
 bool LaunchRecord::adjoint_reads(size_t parameter) { return instance_.adjoint().parameters()[parameter].access.read; }
 
@@ -49,13 +83,47 @@ void LaunchRecord::save(size_t given) {
     }
 }
 
+std::map<size_t, Array> LaunchRecord::copies_of(const std::vector<size_t>& group,
+                                                const std::vector<int>& parameters) const {
+    std::vector<size_t> wanted;
+    std::vector<const Array*> arrays;
+    for (const size_t i : group) {
+        if (!contains(parameters, arrays_[i].parameter)) continue;
+        wanted.push_back(i);
+        arrays.push_back(&as_it_was(i));
+    }
+    std::map<size_t, Array> out;
+    if (wanted.empty()) return out;
+    const std::vector<Array> made = clone_together(arrays);
+    for (size_t k = 0; k < wanted.size(); ++k) out.emplace(wanted[k], made[k]);
+    return out;
+}
+
+void LaunchRecord::save_together(const std::vector<size_t>& group) {
+    const std::vector<int>& restored = instance_.needs().restored;
+    const auto lost = [&](size_t i) { return arrays_[i].offset < 0; };
+    if (captured_ || std::ranges::any_of(group, lost)) {
+        for (const size_t i : group) {
+            if (contains(restored, arrays_[i].parameter)) save(i);  // tells why it cannot
+        }
+        return;
+    }
+    saved_.merge(copies_of(group, restored));
+}
+
+bool LaunchRecord::overlaps_others(size_t given) const {
+    return std::ranges::any_of(overlaps_,
+                               [&](const auto& group) { return std::ranges::find(group, given) != group.end(); });
+}
+
 void LaunchRecord::before_launch() {
     if (!must_prepare()) return;
     try {
         const ad::AdjointNeeds& needs = instance_.needs();
+        for (const std::vector<size_t>& group : overlaps_) save_together(group);
         for (size_t i = 0; i < arrays_.size(); ++i) {
             const Given& given = arrays_[i];
-            if (contains(needs.restored, given.parameter)) save(i);
+            if (contains(needs.restored, given.parameter) && !overlaps_others(i)) save(i);
             if (contains(needs.extremes, given.parameter)) {
                 if (captured_) lost_[i] = "what its atomics replace is not kept in a graph that is captured";
                 before_.emplace(i, clone(given.array));
@@ -195,9 +263,12 @@ std::vector<Array> LaunchRecord::write_arguments(std::byte* block) {
                         instance_.module().find(instance_.name())->location);
     }
     std::memcpy(block, block_.data(), block_.size());
+    std::map<size_t, Array> together;
+    for (const std::vector<size_t>& group : overlaps_) together.merge(copies_of(group, instance_.needs().restored));
     for (size_t i = 0; i < arrays_.size(); ++i) {
         if (const auto lost = lost_.find(i); lost != lost_.end()) refuse(i, lost->second);
-        if (!adjoint_reads(arrays_[i].parameter)) continue;
+        const bool written = contains(instance_.needs().restored, arrays_[i].parameter);
+        if (!written && !adjoint_reads(arrays_[i].parameter)) continue;
         const auto saved = saved_.find(i);
         if (saved == saved_.end()) {
             try {
@@ -207,8 +278,8 @@ std::vector<Array> LaunchRecord::write_arguments(std::byte* block) {
             }
             continue;
         }
-        const bool written = contains(instance_.needs().restored, arrays_[i].parameter);
-        kept.push_back(written ? clone(saved->second) : saved->second);
+        const auto one_of = together.find(i);
+        kept.push_back(one_of != together.end() ? one_of->second : written ? clone(saved->second) : saved->second);
         kept.back().write_descriptor(block + arrays_[i].offset);
     }
     return kept;

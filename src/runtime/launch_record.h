@@ -16,6 +16,7 @@
 #include "codegen/backend.h"
 #include "runtime/array.h"
 #include "runtime/kernel.h"
+#include "runtime/overlaps.h"
 
 namespace weft::runtime {
 
@@ -43,8 +44,13 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
 
     // `captured`: the launch is recorded in a graph, which may run it many times, so that nothing can be saved.
     LaunchRecord(KernelInstance& instance, std::vector<Given> arrays, std::span<const std::byte> block,
-                 const codegen::LaunchShape& shape, bool captured);
+                 const codegen::LaunchShape& shape, bool captured, Overlaps overlaps = {});
     ~LaunchRecord() override;
+    // The arrays of a launch that overlap.
+    static Overlaps overlaps(std::span<const Given> arrays, const std::vector<Parameter>& parameters);
+    // The kernel whose adjoint is right for arrays that overlap so; makes adjoints.
+    static KernelInstance& instance_for(KernelInstance& instance, std::span<const Given> arrays,
+                                        const Overlaps& overlaps);
 
     // What was launched.
     KernelInstance& instance() const { return instance_; }
@@ -78,6 +84,10 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
   private:
     bool adjoint_reads(size_t parameter);
     void save(size_t given);
+    // Copies of those arrays of a group that the adjoint must be given, by index.
+    std::map<size_t, Array> copies_of(const std::vector<size_t>& group, const std::vector<int>& parameters) const;
+    void save_together(const std::vector<size_t>& group);
+    bool overlaps_others(size_t given) const;
     void keep_hash(size_t given) noexcept;
     // Throws UserError where the content may be another than at the launch. `written`: the lender has written since.
     void check_unseen(size_t given, bool written) const;
@@ -94,6 +104,7 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     std::vector<std::byte> block_;
     codegen::LaunchShape shape_;
     bool captured_;
+    Overlaps overlaps_;
     std::shared_ptr<const ProgramPlace> place_;
     std::optional<Array> log_;
     std::vector<int> kept_stacks_;  // columns of the log that are addresses
