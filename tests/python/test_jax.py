@@ -65,6 +65,14 @@ def scaled_twice(a: wp.array[float], v: wp.array[wp.vec2], s: float, b: wp.array
     wp.copy(w, v)
 
 
+def enable_x64():
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    from jax.experimental import enable_x64
+
+    return enable_x64()
+
+
 def numbers(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
@@ -91,7 +99,7 @@ def test_vectors_and_matrices_have_their_numbers_last():
 
 def test_outputs_have_dimensions_by_name():
     made = wp.jax_kernel(to_matrices, num_outputs=2, launch_dims=3, output_dims={"out": 3, "diagonal": (3, 3)})
-    with jax.enable_x64(True):
+    with enable_x64():
         matrices, diagonal = jax.jit(made)()
     assert matrices.shape == (3, 2, 2) and diagonal.dtype == np.float64
     np.testing.assert_array_equal(np.asarray(matrices)[:, 0, 0], [0, 1, 2])
@@ -307,19 +315,22 @@ assert mesh.size == 2
 x, w = np.arange(16, dtype=np.float32), np.arange(8, dtype=np.float32) + 1
 plain, backward = wp.jax_kernel(product), wp.jax_kernel(product, enable_backward=True)
 for call in (plain, backward, wp.jax_callable(function)):
+    got = jax.pmap(lambda a: call(a, w)[0])(x.reshape(2, 8))
+    np.testing.assert_allclose(got, x.reshape(2, 8) ** 2 * w, rtol=1e-6)
+    if not hasattr(jax, "shard_map"):
+        continue
     @jax.shard_map(mesh=mesh, in_specs=(P("d"), P()), out_specs=P("d"), check_vma=True)
     def twice(x, w):
         return jax.lax.scan(lambda c, _: (call(c, w)[0], None), x, None, length=2)[0]
     want = (x * x * np.tile(w, 2)) ** 2 * np.tile(w, 2)
     np.testing.assert_allclose(twice(x, w), want, rtol=1e-6)
-    got = jax.pmap(lambda a: call(a, w)[0])(x.reshape(2, 8))
-    np.testing.assert_allclose(got, x.reshape(2, 8) ** 2 * w, rtol=1e-6)
 
-@jax.shard_map(mesh=mesh, in_specs=(P("d"), P()), out_specs=P("d"), check_vma=True)
-def once(x, w):
-    return backward(x, w)[0]
-got = jax.grad(lambda w: jnp.sum(once(x, w)))(jnp.asarray(w))
-np.testing.assert_allclose(got, (x.reshape(2, 8) ** 2).sum(0), rtol=1e-6)
+if hasattr(jax, "shard_map"):
+    @jax.shard_map(mesh=mesh, in_specs=(P("d"), P()), out_specs=P("d"), check_vma=True)
+    def once(x, w):
+        return backward(x, w)[0]
+    got = jax.grad(lambda w: jnp.sum(once(x, w)))(jnp.asarray(w))
+    np.testing.assert_allclose(got, (x.reshape(2, 8) ** 2).sum(0), rtol=1e-6)
 sharded = jax.device_put(x, NamedSharding(mesh, P("d")))
 np.testing.assert_allclose(jax.jit(lambda a: plain(a, a)[0])(sharded), x**3, rtol=1e-6)
 """
@@ -362,8 +373,12 @@ def test_declared_interface_is_that_of_the_installed_jaxlib(tmp_path):
         "XLA_FFI_DeviceOrdinal_Get_Args": ("DeviceOrdinalGet", ["ctx context", "device_ordinal ordinal"]),
     }
     lines = [f'#include "{header}"', f'#include "{ours}"', "namespace x = weft::runtime::xla;"]
+    with open(header) as file:
+        known = file.read()
     for theirs, (name, members) in pairs.items():
         for their, our in (m.split() for m in members):
+            if theirs not in known or their not in known:
+                continue  # of a later version
             lines.append(
                 f'static_assert(offsetof({theirs}, {their}) == offsetof(x::{name}, {our}), "{theirs} {their}");'
             )

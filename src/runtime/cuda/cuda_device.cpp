@@ -526,4 +526,13 @@ const std::vector<CudaDevice*>& cuda_devices() {
     return all;
 }
 
+CudaDevice* device_of_current_context() {
+    Context current = nullptr;
+    if (cuda_devices().empty() || driver().cuCtxGetCurrent(&current) != 0 || current == nullptr) return nullptr;
+    for (CudaDevice* device : cuda_devices()) {
+        if (device->context() == current) return device;
+    }
+    return nullptr;
+}
+
 }  // namespace weft::runtime::cuda

@@ -129,5 +129,7 @@ class CudaDevice final : public Device {
 
 // All of them; none where there is no driver.
 const std::vector<CudaDevice*>& cuda_devices();
+// Whose context is current in this thread; null where none is.
+CudaDevice* device_of_current_context();
 
 }  // namespace weft::runtime::cuda

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/cuda/cuda_device.h"
 
 namespace weft::runtime::xla {
 namespace {
@@ -81,6 +82,8 @@ Device& device_of(const CallFrame& frame, bool cuda) {
     if (!cuda) return *devices().front();
     constexpr size_t kNeeded = offsetof(Api, device_ordinal_get) + sizeof(void*);
     if (frame.api->struct_size < kNeeded) {
+        // XLA makes the context of its device current before it calls.
+        if (Device* const device = cuda::device_of_current_context()) return *device;
         throw UserError(ErrorKind::Runtime,
                         "this jaxlib does not tell on which GPU a call runs: a newer one is needed");
     }
