@@ -119,7 +119,10 @@ class array_views:
         view = self._derived(self, type, dtype, 0, shape, strides)
         grad = self._grad
         if grad is not None and grad.strides == self.strides:
-            view._grad = self._derived(grad, type, dtype, 0, shape, strides)
+            if self._element.is_differentiable and not type.is_differentiable:
+                view._grad = grad  # by which tapes know that what is written there has one
+            else:
+                view._grad = self._derived(grad, type, dtype, 0, shape, strides)
         return view
 
     def _regrouped(self, dtype, type):

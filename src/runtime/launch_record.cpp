@@ -250,6 +250,19 @@ void LaunchRecord::refuse(size_t given, const std::string& why) const {
     throw error;
 }
 
+void LaunchRecord::check_reinterpreted(size_t given) const {
+    const Given& g = arrays_[given];
+    const Parameter& parameter = instance_.forward().parameters()[g.parameter];
+    if (!parameter.access.write || g.array.element().is_differentiable() || g.array.gradient() == nullptr ||
+        !g.array.gradient()->element().is_differentiable()) {
+        return;
+    }
+    throw UserError(ErrorKind::Gradient,
+                    launch() + " is not known: it writes bits through '" + parameter.name +
+                        "', a view of numbers that have a gradient; write to an array of their own type",
+                    instance_.module().find(instance_.name())->location);
+}
+
 const Array& LaunchRecord::as_it_was(size_t given) const {
     const auto saved = saved_.find(given);
     return saved == saved_.end() ? arrays_[given].array : saved->second;
@@ -267,6 +280,7 @@ std::vector<Array> LaunchRecord::write_arguments(std::byte* block) {
     for (const std::vector<size_t>& group : overlaps_) together.merge(copies_of(group, instance_.needs().restored));
     for (size_t i = 0; i < arrays_.size(); ++i) {
         if (const auto lost = lost_.find(i); lost != lost_.end()) refuse(i, lost->second);
+        check_reinterpreted(i);
         const bool written = contains(instance_.needs().restored, arrays_[i].parameter);
         if (!written && !adjoint_reads(arrays_[i].parameter)) continue;
         const auto saved = saved_.find(i);

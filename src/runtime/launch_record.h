@@ -93,6 +93,8 @@ class LaunchRecord : public WriteWatcher, public std::enable_shared_from_this<La
     void check_unseen(size_t given, bool written) const;
     // Asks the lender, hence not to be called with the lock.
     bool lender_has_written(size_t given) const;
+    // Refuses numbers that are written over numbers of another kind which have a gradient.
+    void check_reinterpreted(size_t given) const;
     [[noreturn]] void refuse(size_t given, const std::string& why) const;
     // Why results of atomics are not kept for the adjoint; empty where they can be.
     std::string why_not_kept();

@@ -208,3 +208,29 @@ def test_arrays_that_overlap_are_refused_where_nothing_is_kept():
         with tape:
             wp.launch(product, N, [y, y])
         tape.backward()
+
+
+@wp.kernel
+def write_bits(a: D1, bits: wp.array(dtype=wp.int64), o: D1):
+    i = wp.tid()
+    bits[i] = wp.int64(0)
+    o[i] = F(2.0) * a[i]
+
+
+def test_bits_written_over_floats_are_refused():
+    y, o = wp.array(START, dtype=wp.float64, requires_grad=True), made()
+    tape = wp.Tape()
+    with tape:
+        wp.launch(write_bits, N, [y, y.view(wp.int64), o])
+    with pytest.raises(wp.WarpGradientError, match=r"'write_bits'.* writes bits through 'bits'"):
+        tape.backward(grads={o: np.ones(N)})
+
+
+def test_bits_that_are_copied_carry_gradients():
+    x, y = wp.array(START, dtype=wp.float64, requires_grad=True), made()
+    tape = wp.Tape()
+    with tape:
+        wp.copy(y.view(wp.int64), x.view(wp.int64))
+        wp.launch(product, N, [x, y])
+    tape.backward(grads={y: np.ones(N)})
+    np.testing.assert_allclose(x.grad.numpy(), 3.0 * START**2)
