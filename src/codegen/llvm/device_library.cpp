@@ -42,6 +42,14 @@ std::unique_ptr<llvm::Module> device_module(llvm::LLVMContext& context, std::str
     return nullptr;
 }
 
+// Code of a kernel that calls a function everywhere would grow, and with it the time that compiling takes, for calls
+// that cost little beside what they do.
+void inline_if_few(llvm::Function& function) {
+    constexpr unsigned kMostCopies = 8;
+    function.addFnAttr(function.hasNUsesOrMore(kMostCopies + 1) ? llvm::Attribute::NoInline
+                                                                : llvm::Attribute::AlwaysInline);
+}
+
 }  // namespace
 
 void link_device_library(llvm::Module& module, const Machine& machine) {
@@ -89,13 +97,13 @@ void link_device_library(llvm::Module& module, const Machine& machine) {
         function.removeFnAttr("tune-cpu");
         function.removeFnAttr(llvm::Attribute::UWTable);
         if (function.size() == 1 && function.hasLocalLinkage() && !mine.contains(function.getName().str())) {
-            function.addFnAttr(llvm::Attribute::AlwaysInline);
+            inline_if_few(function);
         }
     }
     for (llvm::Function* function : wide) {
         widen(*function, *module.getFunction(scalar_name_of(function->getName().str())));
         function->setLinkage(llvm::GlobalValue::InternalLinkage);
-        function->addFnAttr(llvm::Attribute::AlwaysInline);
+        inline_if_few(*function);
     }
     const auto left = unbound(module, machine);
     WEFT_CHECK(left.empty(), "the device library calls unknown " + *left.begin());

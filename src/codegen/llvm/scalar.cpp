@@ -304,17 +304,35 @@ llvm::FunctionCallee ScalarEmitter::outside_function(std::string_view name, llvm
     return function;
 }
 
-Value* ScalarEmitter::call_math(std::string_view name, llvm::ArrayRef<Value*> operands) {
-    if (const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType())) {
-        // Lane by lane: the same bits whatever their number.
-        Value* out = llvm::PoisonValue::get(operands[0]->getType());
-        for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
-            llvm::SmallVector<Value*, 2> parts;
-            for (Value* operand : operands) parts.push_back(builder_.CreateExtractElement(operand, lane));
-            out = builder_.CreateInsertElement(out, call_math(name, parts), lane);
+// A function that calls another one for each lane: the same bits whatever their number. One for all places, as so many
+// calls take the compiler long.
+llvm::Function* ScalarEmitter::lane_by_lane(std::string_view name, llvm::ArrayRef<Value*> operands) {
+    auto* vector = llvm::cast<llvm::FixedVectorType>(operands[0]->getType());
+    const std::string own_name = std::string(name) + ".x" + std::to_string(vector->getNumElements());
+    if (llvm::Function* made = module_.getFunction(own_name)) return made;
+    const llvm::SmallVector<llvm::Type*, 2> types(operands.size(), vector);
+    auto* function = llvm::Function::Create(llvm::FunctionType::get(vector, types, false),
+                                            llvm::Function::InternalLinkage, own_name, module_);
+    function->addFnAttr(llvm::Attribute::NoInline);
+    function->setDoesNotThrow();
+    function->setWillReturn();
+    function->setDoesNotAccessMemory();
+    const llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+    builder_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function));
+    Value* out = llvm::PoisonValue::get(vector);
+    for (unsigned lane = 0; lane < vector->getNumElements(); ++lane) {
+        llvm::SmallVector<Value*, 2> parts;
+        for (llvm::Argument& argument : function->args()) {
+            parts.push_back(builder_.CreateExtractElement(&argument, lane));
         }
-        return out;
+        out = builder_.CreateInsertElement(out, call_math(name, parts), lane);
     }
+    builder_.CreateRet(out);
+    return function;
+}
+
+Value* ScalarEmitter::call_math(std::string_view name, llvm::ArrayRef<Value*> operands) {
+    if (operands[0]->getType()->isVectorTy()) return builder_.CreateCall(lane_by_lane(name, operands), operands);
     llvm::SmallVector<llvm::Type*, 2> types(operands.size(), operands[0]->getType());
     auto* signature = llvm::FunctionType::get(operands[0]->getType(), types, false);
     auto* call = builder_.CreateCall(outside_function(machine_.math_symbol(name), signature, true), operands);

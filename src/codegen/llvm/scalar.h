@@ -61,6 +61,7 @@ class ScalarEmitter {
     llvm::Value* narrow_double(ir::Scalar half, llvm::Value* f64);
     llvm::Value* device_math(ir::MathFn fn, llvm::ArrayRef<llvm::Value*> operands);
     llvm::Value* call_math(std::string_view name, llvm::ArrayRef<llvm::Value*> operands);
+    llvm::Function* lane_by_lane(std::string_view name, llvm::ArrayRef<llvm::Value*> operands);
     llvm::Value* exchange_loop(ir::AtomicKind kind, ir::Scalar scalar, llvm::Value* address, llvm::Value* value);
 
     llvm::Module& module_;
