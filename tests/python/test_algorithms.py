@@ -21,7 +21,7 @@ def random_of(dtype, n):
 
 
 @pytest.mark.parametrize("dtype", [wp.int32, wp.int64, wp.float32, wp.float64], **ids)
-@pytest.mark.parametrize("n", [0, 1, 2, 1000, 100_001])
+@pytest.mark.parametrize("n", [0, 1, 2, 1000, 100_001, 1_200_003])
 def test_scans(dtype, n):
     data = RNG.integers(-9, 9, n).astype(wp.dtype_to_numpy(dtype))
     a, out = wp.array(data, dtype=dtype), wp.full(n, 7, dtype=dtype)
