@@ -352,8 +352,9 @@ class PythonEnvironment : public frontend::Environment {
         // Inside kernels the names of the package are known without its prefix.
         const auto modules = nb::borrow<nb::dict>(nb::module_::import_("sys").attr("modules"));
         if (modules.contains("warp")) {
-            if (const nb::object found = attribute_or_null(modules["warp"], name.c_str()); found.is_valid())
-                return found;
+            // Its modules are not: they would hide that a name is unknown.
+            const nb::object found = attribute_or_null(modules["warp"], name.c_str());
+            if (found.is_valid() && PyModule_Check(found.ptr()) == 0) return found;
         }
         return attribute_or_null(nb::module_::import_("builtins"), name.c_str());
     }
