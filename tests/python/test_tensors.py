@@ -7,6 +7,7 @@ import pytest
 from support import tensors
 
 import warp as wp
+from warp import _core
 
 pytestmark = pytest.mark.host("tensors of the CPU")
 
@@ -146,6 +147,28 @@ def test_memory_that_the_library_has_replaced_is_another(torch):
         a = wp.from_torch(t)
         assert a.numpy().tolist() == [float(value)] * 3
         del a, t
+
+
+def test_where_no_content_is_compared_the_version_decides():
+    """As on GPUs, whose tensors are not marked as written unseen."""
+    t = tensors.tensor([1.0, 2.0, 3.0])
+    memory = _core.Array()
+    storage = t.untyped_storage()
+    byte = _core.Type.scalar("u8")
+    memory._borrow_again(byte, storage._cdata, storage.data_ptr(), 12, wp.get_device("cpu"), (t, storage), t)
+    a = wp.array.__new__(wp.array)
+    _core.Array.__init__(a, memory, wp.float32._weft_type_, 0, (3,), (4,))
+    a.dtype = wp.float32
+    a.requires_grad = True
+    assert not a._exported
+    tape, o = squares(a)
+    part, o_of_part = squares(a[1:], 2)
+    backward(tape, o)
+    assert a.grad.numpy().tolist() == [2.0, 4.0, 6.0]
+    t[0:1].fill_(1.0)  # the content is the same, which nobody compares
+    for recorded, out in ((tape, o), (part, o_of_part)):
+        with pytest.raises(wp.WarpGradientError, match=r"'square', launched at .*by the library that it comes from"):
+            backward(recorded, out)
 
 
 @pytest.mark.skipif(not wp.is_cuda_available(), reason="there is no CUDA device")
