@@ -1,5 +1,6 @@
 """`wp.jax_callable`: a Python function that launches kernels as a function of a JAX program."""
 
+import contextlib
 import enum
 import functools
 import inspect
@@ -10,7 +11,7 @@ from collections import OrderedDict
 from warp import _core
 from warp.array_makers import clone, copy
 from warp.arrays import array
-from warp.devices import get_device
+from warp.devices import ScopedDevice, get_device
 from warp.graphs import ScopedCapture, capture_launch
 from warp.jax_calls import JaxModulePreloadMode, call, preload_module
 from warp.jax_signature import Signature, names_of, of_function, value_key
@@ -110,8 +111,12 @@ class FfiCallable:
                     f"function '{self.func.__name__}' has the graph mode {self.graph_mode.name}, which needs a "
                     "GPU, and JAX runs it on the CPU"
                 )
-            for arrays in self._batches(device, inputs, outputs):
-                self._call(arrays, values)
+            with contextlib.ExitStack() as scopes:
+                if get_device() is not device:
+                    scopes.enter_context(_gpu_lock)
+                    scopes.enter_context(ScopedDevice(device))
+                for arrays in self._batches(device, inputs, outputs):
+                    self._call(arrays, values)
             return
         _gpu_lock.acquire()
         try:
