@@ -265,7 +265,9 @@ def convert_argument(source, element, ndim):
     if isinstance(source, types.array_t):
         return _from_descriptor(source, element, ndim)
     if hasattr(source, "untyped_storage"):
-        return HOOKS["tensor"](source, element, ndim)
+        from warp.torch_arrays import argument
+
+        return argument(source, element, ndim)
     if getattr(source, "__array_interface__", None) is None:
         interface = getattr(source, "__cuda_array_interface__", None)
         return None if interface is None else _from_cuda_interface(source, interface, element, ndim)

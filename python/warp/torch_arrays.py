@@ -5,7 +5,6 @@ PyTorch is imported when a function here is first called.
 
 from warp import _core, types
 from warp.array_makers import zeros
-from warp.array_views import HOOKS
 from warp.arrays import array
 from warp.devices import get_device
 from warp.dlpack import capsule_of, fits, over_memory
@@ -136,15 +135,12 @@ def from_torch(t, dtype=None, requires_grad=None, grad=None, return_ctype=False,
     return result.__ctype__() if return_ctype else result
 
 
-def _argument(t, element, ndim):
+def argument(t, element, ndim):
     """For launches: a tensor as an array of this element type, or None where it is none. Leaves get their gradient."""
     dtype = types.class_of(element)
     if not fits(dtype_from_torch(t.dtype), types.scalar_of(dtype)) or t.ndim != ndim + len(types.part_shape(dtype)):
         return None
     return from_torch(t, dtype, requires_grad=t.requires_grad and t.is_leaf)
-
-
-HOOKS["tensor"] = _argument
 
 
 def to_torch(a, requires_grad=None):

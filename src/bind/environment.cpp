@@ -352,9 +352,10 @@ class PythonEnvironment : public frontend::Environment {
         // Inside kernels the names of the package are known without its prefix.
         const auto modules = nb::borrow<nb::dict>(nb::module_::import_("sys").attr("modules"));
         if (modules.contains("warp")) {
-            // Its modules are not: they would hide that a name is unknown.
-            const nb::object found = attribute_or_null(modules["warp"], name.c_str());
-            if (found.is_valid() && PyModule_Check(found.ptr()) == 0) return found;
+            // Its modules are not among them, nor what it loads when it is asked for.
+            const auto names = nb::borrow<nb::dict>(PyModule_GetDict(nb::object(modules["warp"]).ptr()));
+            if (names.contains(name.c_str()) && !PyModule_Check(nb::object(names[name.c_str()]).ptr()))
+                return names[name.c_str()];
         }
         return attribute_or_null(nb::module_::import_("builtins"), name.c_str());
     }

@@ -1,5 +1,7 @@
 """Tensors of PyTorch (or of a stand-in, where it is not installed) as arrays: memory, gradients, writes."""
 
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -192,3 +194,21 @@ def test_on_a_gpu_the_version_counts():
         t._versions[0] += 1
         with pytest.raises(wp.WarpGradientError, match=r"'square', launched at .*by the library that it comes from"):
             tape.backward()
+
+
+def test_a_tensor_is_an_argument_in_a_program_that_has_asked_for_nothing_else(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import warp as wp\n"
+        "from support import tensors\n"
+        "@wp.kernel\n"
+        "def double(a: wp.array(dtype=float)):\n"
+        "    a[wp.tid()] *= 2.0\n"
+        "t = tensors.tensor([1.0, 2.0])\n"
+        "wp.launch(double, 2, [t], device='cpu')\n"
+        "assert t.tolist() == [2.0, 4.0]\n"
+    )
+    stand_in = "import sys; from support import tensors; sys.modules['torch'] = tensors.module()\n"
+    program.write_text(stand_in + program.read_text())
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    subprocess.run([sys.executable, program], env=environment, check=True)

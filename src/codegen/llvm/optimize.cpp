@@ -99,7 +99,8 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     }
     if (machine.getTargetTriple().isNVPTX()) body.addPass(LocalAtomicsPass());
     llvm::ModulePassManager passes;
-    if (level > 0) {
+    // PTX has no functions that return nothing as a struct, which a function of several results may come to.
+    if (level > 0 || machine.getTargetTriple().isNVPTX()) {
         passes.addPass(llvm::AlwaysInlinerPass(false));
         passes.addPass(llvm::GlobalDCEPass());
     }

@@ -46,6 +46,8 @@ ROWS = [
     ("unknown function", "x[0] = «sine»(1.0)", "Referencing undefined symbol: sine"),
     ("unknown builtin of wp", "x[0] = «wp.sine»(1.0)", "Could not find function wp.sine"),
     ("read before assignment", "x[0] = «later»\nlater = 1.0", "`later`"),
+    ("module of the package read before assignment", "x[0] = «config»\nconfig = 1.0", "`config` is read before"),
+    ("what the package loads later read before assignment", "x[0] = «jax»\njax = 1.0", "`jax` is read before"),
     ("list", "x[0] = float(«some_list»[0])", "some_list"),
     ("dict", "x[0] = «some_dict»[0]", "some_dict"),
     ("none captured", "x[0] = «none»", "`none` is None"),
