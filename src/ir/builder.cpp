@@ -195,6 +195,8 @@ Value* Builder::math(MathFn fn, Value* a, Value* b) {
 }
 
 Value* Builder::math(MathFn fn, Values operands) {
+    // Exact whoever computes it; the derivative of a square has such a power.
+    if (folding_ && fn == MathFn::Pow && is_filled_with(operands[1], 1)) return operands[0];
     const auto word = static_cast<int64_t>(fn);
     return pure(Opcode::Math, operands, operands[0]->type, {&word, 1});
 }

@@ -54,6 +54,13 @@ TEST_F(BuilderTest, FoldsFloatsInTheirOwnPrecision) {
     EXPECT_EQ(constant_number(b.binary(Opcode::Max, b.constant(f32(), 1.0), nan)), 1.0);
 }
 
+TEST_F(BuilderTest, TheFirstPowerIsTheNumber) {
+    EXPECT_EQ(b.math(MathFn::Pow, x, b.constant(f32(), 1.0)), x);
+    Value* vector = b.splat(Type::vec(3, Scalar::F32), x);
+    EXPECT_EQ(b.math(MathFn::Pow, vector, b.splat(vector->type, b.constant(f32(), 1.0))), vector);
+    EXPECT_NE(b.math(MathFn::Pow, x, b.constant(f32(), 2.0)), x);
+}
+
 TEST_F(BuilderTest, CastsAsTheLanguageDoes) {
     const auto cast = [&](Type to, Value* from) { return constant_integer(b.cast(to, from)); };
     EXPECT_EQ(cast(i32(), b.constant(f32(), -2.9)), -2);
