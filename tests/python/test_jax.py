@@ -89,7 +89,7 @@ def test_kernel_in_a_jitted_program():
 
     np.testing.assert_allclose(program(a, b), ((a + 1) * 3 + b) * 2, rtol=1e-6, atol=1e-6)
     # Without jit, and with another value, which is another call.
-    np.testing.assert_allclose(kernel(jnp.asarray(a), jnp.asarray(b), 5.0)[0], a * 5 + b, rtol=1e-6)
+    np.testing.assert_allclose(kernel(jnp.asarray(a), jnp.asarray(b), 5.0)[0], a * 5 + b, rtol=1e-6, atol=1e-6)
 
 
 def test_vectors_and_matrices_have_their_numbers_last():

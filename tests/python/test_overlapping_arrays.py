@@ -147,7 +147,7 @@ CASES = [
     of_two_arrays,
     members,
     members_and_argument,
-    with_slots,
+    pytest.param(with_slots, marks=pytest.mark.host("GPUs do not keep results of atomics in loops")),
     vectors_and_numbers,
 ]
 
@@ -199,6 +199,7 @@ def test_columns_do_not_overlap():
     assert m.grad.numpy()[:, 0].tolist() == [1.0, 5.0, 9.0, 13.0]
 
 
+@pytest.mark.host("in graphs of GPUs what is overwritten is saved")
 def test_arrays_that_overlap_are_refused_where_nothing_is_kept():
     y = wp.array(START, dtype=wp.float64, requires_grad=True)
     with pytest.raises(wp.WarpGradientError, match=r"'recurrence' needs values of arrays that overlap.*Tape"):

@@ -13,9 +13,11 @@ constexpr size_t kLargestGroup = 16;
 constexpr size_t kLargestFactor = 7;  // of the count: what one step takes apart
 
 size_t smallest_factor(size_t count) {
-    size_t factor = 2;
-    while (count % factor != 0) ++factor;
-    return factor;
+    WEFT_CHECK(count > 1, "nothing to take apart");
+    for (size_t factor = 2; factor < count; ++factor) {
+        if (count % factor == 0) return factor;
+    }
+    return count;
 }
 
 }  // namespace
@@ -73,8 +75,9 @@ LaneShuffles::Vectors LaneShuffles::taken_apart(llvm::ArrayRef<llvm::Value*> run
 // The other way round.
 LaneShuffles::Vectors LaneShuffles::put_together(llvm::ArrayRef<llvm::Value*> numbers) {
     const size_t count = numbers.size();
-    if (count == 1) return {numbers[0]};
+    if (count < 2) return Vectors(numbers.begin(), numbers.end());
     const size_t factor = smallest_factor(count);
+    WEFT_CHECK(factor > 1, "no factor");
     llvm::SmallVector<Vectors, 4> parts;
     for (size_t rest = 0; rest < factor; ++rest) {
         Vectors mine;

@@ -984,10 +984,10 @@ class LaneEmitter {
                     size == 1 ? builder_.getFloatTy()
                               : static_cast<llvm::Type*>(llvm::FixedVectorType::get(builder_.getFloatTy(), size));
                 const auto load = [&](Value* from) {
-                    return builder_.CreateAlignedLoad(type, offset(from, 4 * at), llvm::Align(1));
+                    return builder_.CreateAlignedLoad(type, offset(from, int64_t{4} * at), llvm::Align(1));
                 };
                 Value* next = scalars_.updated(op.atomic(), ir::Scalar::F32, load(address), load(mine));
-                builder_.CreateAlignedStore(next, offset(address, 4 * at), llvm::Align(1));
+                builder_.CreateAlignedStore(next, offset(address, int64_t{4} * at), llvm::Align(1));
                 at += size;
             }
         });

@@ -37,7 +37,10 @@ llvm::Function* declare(ModuleContext& module, const ir::Function& function) {
     for (const ir::Value* parameter : function.parameters()) append(parameter->type, parameters);
     llvm::SmallVector<llvm::Type*, 8> results;
     for (const ir::Type type : function.results) append(type, results);
-    auto* type = llvm::FunctionType::get(llvm::StructType::get(context, results), parameters, false);
+    // A struct of nothing is no result that PTX has.
+    llvm::Type* result = results.empty() ? llvm::Type::getVoidTy(context)
+                                         : static_cast<llvm::Type*>(llvm::StructType::get(context, results));
+    auto* type = llvm::FunctionType::get(result, parameters, false);
     auto* out = llvm::Function::Create(type, llvm::Function::InternalLinkage, function.name, module.llvm);
     out->setDoesNotThrow();
     return out;
@@ -63,6 +66,10 @@ void emit_function(ModuleContext& module, const ir::Function& function, llvm::Fu
     emitter.body(exit);
     emitter.finish(exit);
     emitter.free_stacks();
+    if (target.getReturnType()->isVoidTy()) {
+        b.CreateRetVoid();
+        return;
+    }
     llvm::Value* result = llvm::PoisonValue::get(target.getReturnType());
     for (unsigned i = 0; i < exit.phis.size(); ++i) {
         if (exit.phis[i] != nullptr) result = b.CreateInsertValue(result, exit.phis[i], i);

@@ -99,8 +99,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level) {
     }
     if (machine.getTargetTriple().isNVPTX()) body.addPass(LocalAtomicsPass());
     llvm::ModulePassManager passes;
-    // PTX has no functions that return nothing as a struct, which a function of several results may come to.
-    if (level > 0 || machine.getTargetTriple().isNVPTX()) {
+    if (level > 0) {
         passes.addPass(llvm::AlwaysInlinerPass(false));
         passes.addPass(llvm::GlobalDCEPass());
     }

@@ -282,7 +282,8 @@ TEST(Lanes, GroupsOfNumbers) {
                 want[i] = in[i] + (part + 1 == static_cast<size_t>(count) ? in[i - part] : in[i]);
             }
             std::vector<float> got(in.size(), -1);
-            wide.run(Arguments().array(in.data(), {n}, 4 * count).array(got.data(), {n}, 4 * count), {n});
+            wide.run(Arguments().array(in.data(), {n}, int64_t{4} * count).array(got.data(), {n}, int64_t{4} * count),
+                     {n});
             ASSERT_EQ(got, want) << count << " numbers in " << lanes << " lanes";
         }
     }
@@ -324,8 +325,8 @@ TEST(Lanes, ElementsAnywhere) {
                 for (const uint32_t exclusive : {0U, uint32_t{codegen::kOneThread}}) {
                     std::vector<float> got(in.size(), 1);
                     const auto arguments = Arguments()
-                                               .array(in.data(), {size}, 4 * count)
-                                               .array(got.data(), {size}, 4 * count)
+                                               .array(in.data(), {size}, int64_t{4} * count)
+                                               .array(got.data(), {size}, int64_t{4} * count)
                                                .array(places);
                     codegen::LaunchShape shape;
                     shape.dims[0] = n;

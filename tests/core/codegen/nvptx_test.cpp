@@ -271,6 +271,24 @@ TEST(Nvptx, RefusesAtomicsOnWhatMayLieAnywhere) {
     }
 }
 
+// They return void: PTX has no empty struct.
+TEST(Nvptx, FunctionsWithoutResultsAssembleWhereTheyAreNotInlined) {
+    const std::string ptx = of_text(R"(func @store_at(%a: array<i32, 1>, %n: i32) {
+  %0 = at(%a, %n) : ref<i32>
+  store(%0, %n)
+  return
+}
+kernel @k(%x: array<i32, 1>, %n: i32) {
+  call(%x, %n) "store_at"
+  call(%x, %n) "store_at"
+  return
+}
+)",
+                                    {.optimize = 0});
+    EXPECT_NE(ptx.find("call.uni"), std::string::npos) << ptx;
+    EXPECT_EQ(assemble(ptx, "sm_75"), "");
+}
+
 constexpr const char* kOfArgument = R"(func @change(%a: array<i32, 1>, %n: i32) -> (i32) {
   %0 = const 0 : i32
   %1 = at(%a, %0) : ref<i32>
