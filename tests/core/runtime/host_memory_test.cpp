@@ -13,12 +13,6 @@
 namespace weft::runtime {
 namespace {
 
-int64_t page_faults() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_minflt;
-}
-
 const std::byte* bytes_of(const void* block) { return static_cast<const std::byte*>(block); }
 
 bool all_are(const void* block, int64_t bytes, int value) {
@@ -46,6 +40,12 @@ TEST(HostMemory, BlocksAreAlignedZeroedAndApart) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
+int64_t page_faults() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
 TEST(HostMemory, BlocksMadeAgainCostNoPageFaults) {
     for (const int64_t bytes : {int64_t{1} << 18, int64_t{1} << 24}) {
         const auto turn = [&] {
