@@ -59,7 +59,13 @@ std::unique_ptr<ir::Module> prepare(const ir::Module& module) {
 std::unique_ptr<ir::Module> for_lanes(const ir::Module& module, const std::string& kernel) {
     auto out = copy(module);
     opt::keep_reachable(*out, kernel);
-    for (const auto& function : out->functions) opt::single_exit(*out, *function);
+    for (const auto& function : out->functions) {
+        opt::single_exit(*out, *function);
+        // Derivatives are made by now: in an adjoint, which may call these itself, they keep nothing from being
+        // inlined.
+        function->adjoint.clear();
+        function->replay.clear();
+    }
     opt::inline_calls(*out, *out->find(kernel));
     opt::keep_reachable(*out, kernel);
     opt::unchanged_values(*out);

@@ -183,6 +183,17 @@ TEST(Lanes, LoopsOfUnequalLength) {
 )"));
 }
 
+// As adjoints do: a function whose derivative is a function of its own, and this one.
+TEST(Lanes, CallsOfFunctionsAndTheirDerivatives) {
+    const std::string functions =
+        "func @f(%x: f32) -> (f32) adjoint @adj_f replay @rep_f {\n  %y = mul(%x, %x) : f32\n  return(%y)\n}\n"
+        "func @rep_f(%x: f32) -> (f32) {\n  %y = mul(%x, %x) : f32\n  return(%y)\n}\n"
+        "func @adj_f(%x: f32, %g: f32) -> (f32) {\n  %two = add(%x, %x) : f32\n  %y = mul(%two, %g) : f32\n"
+        "  return(%y)\n}\n";
+    check(functions + kernel("  %y = call(%x) \"f\" : f32\n  %r = call(%x) \"rep_f\" : f32\n"
+                             "  %d = call(%y, %r) \"adj_f\" : f32\n  store(%ro, %d)\n"));
+}
+
 TEST(Lanes, EarlyReturns) {
     check(kernel(R"(  %limit = const 12.5 : f32
   %c = lt(%x, %limit) : bool
