@@ -236,8 +236,3 @@ def init():
 def is_cubql_available():
     """Whether the library cuBQL is part of the build."""
     return False
-
-
-def get_cuda_max_cluster_dim(kernel, device=None, block_dim=None, dynamic_smem_bytes=0):
-    """The largest cluster of blocks that a kernel can be launched with on a CUDA device."""
-    raise RuntimeError(f"Device {get_device(device)} is not a CUDA device")

@@ -58,7 +58,7 @@ SETTINGS = {
     "kernel_cache_dir": (None, "where they are kept"),
     "cuda_output": (None, _NONE + "of CUDA"),
     "ptx_target_arch": (None, _NONE + "of CUDA"),
-    "cuda_arch_suffix": (None, _NONE + "of CUDA"),
+    "cuda_arch_suffix": (None, '"a": code for GPUs uses what only machines of its very architecture have'),
     "lineinfo": (False, "line tables in compiled code"),
     "line_directives": (True, _NONE + "errors always speak of Python lines"),
     "compile_time_trace": (False, _MISSING + "see `python -m warp bench compile`"),

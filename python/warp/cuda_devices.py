@@ -1,7 +1,10 @@
 """NVIDIA GPUs as devices: what they have that a processor has not."""
 
-from warp import _core
-from warp.devices import get_device
+import functools
+import types
+
+from warp import _core, config
+from warp.devices import get_cuda_driver_version, get_cuda_supported_archs, get_device
 from warp.streams import Stream
 
 # The driver's numbers of attributes (CUdevice_attribute).
@@ -27,7 +30,50 @@ def _attribute(name):
 
 for _name in _ATTRIBUTES:
     setattr(CudaDevice, _name, _attribute(_name))
-CudaDevice.arch = property(lambda self: int(self._architecture[3:]))
+
+
+def _kept(name, compute):
+    """A value that is computed when it is first asked for."""
+    made = functools.cached_property(compute)
+    made.__set_name__(CudaDevice, name)
+    setattr(CudaDevice, name, made)
+
+
+_kept("arch", lambda self: int(self._architecture[3:]))
+# toolkit_version: of the CUDA whose compiler makes machine code, which is the driver's.
+_kept("runtime", lambda self: types.SimpleNamespace(toolkit_version=get_cuda_driver_version()))
+
+
+def _compile_arch(device):
+    """The architecture that code for this device is made for: the newest one up to its own."""
+    return max(arch for arch in get_cuda_supported_archs() if arch <= device.arch)
+
+
+# suffix: (the first architecture that has such code, and the first CUDA)
+_SUFFIXES = {"a": (90, (12, 0)), "f": (100, (12, 9))}
+
+
+def _arch_suffix(device, arch):
+    """What `config.cuda_arch_suffix` adds to the architecture that code is made for; refused where it cannot run."""
+    suffix = config.cuda_arch_suffix
+    if suffix is None:
+        return ""
+    if suffix not in _SUFFIXES:
+        raise RuntimeError(f"warp.config.cuda_arch_suffix is 'a', 'f' or None, found {suffix!r}")
+    first, version = _SUFFIXES[suffix]
+    found = f"warp.config.cuda_arch_suffix is {suffix!r}"
+    if device.arch < first:
+        raise RuntimeError(f"{found}, which begins with sm_{first}: {device} is sm_{device.arch}")
+    if device.runtime.toolkit_version < version:
+        raise RuntimeError(f"{found}, which needs CUDA {version}: the driver serves {device.runtime.toolkit_version}")
+    same = arch == device.arch if suffix == "a" else arch // 10 == device.arch // 10
+    if not same:
+        raise RuntimeError(f"{found}: code for sm_{arch}{suffix} does not run on {device}, which is sm_{device.arch}")
+    return suffix
+
+
+CudaDevice.get_cuda_compile_arch = _compile_arch
+CudaDevice._get_cuda_arch_suffix = _arch_suffix
 CudaDevice.is_primary = True
 CudaDevice.is_cubin_supported = True
 CudaDevice.is_ipc_supported = True

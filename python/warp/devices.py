@@ -192,6 +192,14 @@ def get_cuda_supported_archs():
     return [75, 80, 86, 87, 89, 90]
 
 
+def gpu_architecture(device, arch=None):
+    """What code for a GPU is made for, as "sm_90a": that of the device, or the one given."""
+    if device is None or not device.is_cuda:
+        return f"sm_{arch}"
+    arch = device.get_cuda_compile_arch() if arch is None else arch
+    return f"sm_{arch}{device._get_cuda_arch_suffix(arch)}"
+
+
 def get_cuda_driver_version():
     """(major, minor) of the CUDA that the driver serves; None without a driver."""
     version = _core.cuda_driver_version()

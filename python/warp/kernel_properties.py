@@ -47,6 +47,16 @@ def get_cuda_kernel_properties(kernel, device=None, block_dim=None):
     return {"register_count": registers, "local_memory_size": local}
 
 
+def get_cuda_max_cluster_dim(kernel, device=None, block_dim=None, dynamic_smem_bytes=0):
+    """The most blocks that a cluster can have in launches of a kernel on a CUDA device; 1 where there are none."""
+    device = get_device(device)
+    if not device.is_cuda or device.arch < 90:
+        return 1
+    device = _kernel_and_device(kernel, device, "get_cuda_max_cluster_dim")
+    block_dim = kernel.module.options["block_dim"] if block_dim is None else _block_dim(block_dim)
+    return kernel._largest_cluster(device, block_dim, dynamic_smem_bytes)
+
+
 def get_suggested_block_size(kernel, device=None):
     """(threads of a block, blocks) that occupy a CUDA device best, as its driver computes them; (1, 1) on the CPU."""
     if isinstance(kernel, Kernel) and get_device(device).is_cpu:

@@ -137,6 +137,13 @@ class Kernel(_core.Kernel):
         return getattr(config, name)
 
     @property
+    def cluster_dim(self):
+        """Thread blocks of a cluster: the kernel's own setting, else its module's; 1: no clusters."""
+        wanted = self.options.get("cluster_dim", self._module.options.get("cluster_dim"))
+        _check_cluster_dim(wanted)
+        return wanted or 1
+
+    @property
     def uses_warp_entry_point_abi(self):
         return "entry_point_abi" not in self.options
 
@@ -174,6 +181,8 @@ class Kernel(_core.Kernel):
             max_threads=bounds[0],
             min_blocks=bounds[1],
             max_registers=self.options.get("cuda_max_registers") or 0,
+            architecture_suffix=config.cuda_arch_suffix or "",
+            cluster_dim=self.cluster_dim,
         )
         return self._function or self._read()
 
@@ -313,9 +322,10 @@ def kernel(
         "launch_bounds": launch_bounds,
         "cuda_max_registers": cuda_max_registers,
         "enable_cuda_smem_spilling": enable_cuda_smem_spilling or None,
-        "cluster_dim": cluster_dim,
         "grid_stride": grid_stride,
     }
+    if cluster_dim is not None:
+        options["cluster_dim"] = cluster_dim
     if entry_point_abi not in (None, "warp"):
         options["entry_point_abi"] = entry_point_abi
     _check_kernel_options(options)
@@ -357,12 +367,16 @@ def _check_kernel_options(options):
             raise ValueError(f"cuda_max_registers must be positive, found {registers}")
         if bounds is not None:
             raise ValueError("cuda_max_registers and launch_bounds exclude each other")
-    cluster = options["cluster_dim"]
-    if cluster is not None:
-        if isinstance(cluster, bool) or not isinstance(cluster, int):
-            raise TypeError(f"cluster_dim is an int, found {cluster!r}")
-        if not 1 <= cluster <= 16:
-            raise ValueError(f"cluster_dim is a number from 1 to 16, found {cluster}")
+    _check_cluster_dim(options.get("cluster_dim"))
+
+
+def _check_cluster_dim(wanted):
+    if wanted is None:
+        return
+    if isinstance(wanted, bool) or not isinstance(wanted, int):
+        raise TypeError(f"cluster_dim is an int, the number of blocks of a cluster, found {wanted!r}")
+    if not 1 <= wanted <= 16:
+        raise ValueError(f"cluster_dim is a number from 1 to 16, found {wanted}")
 
 
 def overload(kernel, arg_types=None):

@@ -10,7 +10,7 @@ MODULES = {
     "jax_callables": ("JaxCallableGraphMode", "clear_jax_callable_graph_cache", "jax_callable"),
     "jax_calls": ("JaxModulePreloadMode",),
     "jax_kernels": ("jax_kernel",),
-    "kernel_properties": ("get_cuda_kernel_properties", "get_suggested_block_size"),
+    "kernel_properties": ("get_cuda_kernel_properties", "get_cuda_max_cluster_dim", "get_suggested_block_size"),
     "paddle_arrays": (
         "device_from_paddle",
         "device_to_paddle",

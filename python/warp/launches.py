@@ -52,6 +52,7 @@ class Launch:
         return [self.dim, *self._arguments, *(zero_of(t) if g is None else g for g, t in pairs)]
 
     def set_dim(self, dim):
+        _core.check_dimensions(self.kernel, dim, self.device, self.block_dim, self.max_blocks)
         self.dim = dim
         self._prepared = None
 
@@ -135,9 +136,10 @@ def zero_of(type):
     return cls._of([0] * type.part_count) if issubclass(cls, types.value_base) else cls()
 
 
-def _record(kernel, dim, arguments, device, gradients, adjoint, block_dim, wanted_block_dim):
-    made = Launch(kernel, device, params=arguments, bounds=dim, adjoint=adjoint)
+def _record(kernel, dim, arguments, device, gradients, adjoint, block_dim, wanted_block_dim, max_blocks):
+    made = Launch(kernel, device, params=arguments, bounds=dim, max_blocks=max_blocks, adjoint=adjoint)
     made.block_dim, made._wanted_block_dim = block_dim, wanted_block_dim
+    _core.check_dimensions(kernel, dim, made.device, block_dim, max_blocks)
     for index, argument in enumerate(arguments):
         _core.check_argument(kernel, index, argument, made.device)
     for index, gradient in enumerate(gradients):

@@ -8,7 +8,7 @@ import time
 import weakref
 
 from warp import _core, config, loggers
-from warp.devices import get_cpu_kernel_cache_key, get_device
+from warp.devices import get_cpu_kernel_cache_key, get_device, gpu_architecture
 from warp.errors import WarpError
 from warp.fingerprint import fingerprint
 
@@ -123,6 +123,7 @@ class KernelHooks:
     def __init__(self, kernel):
         self.forward = kernel.get_mangled_name()
         self.backward = f"{self.forward}_adjoint" if kernel.enable_backward else None
+        self.cluster_dim = kernel.cluster_dim
 
 
 # Every module, also those that get_module() does not know.
@@ -135,6 +136,8 @@ class ModuleExec:
     def __init__(self, module, device, block_dim):
         self.module, self.device, self.block_dim = module, device, block_dim
         self.module_hash = module.get_module_hash(block_dim)
+        # Of a GPU: what the code is for.
+        self.compile_arch = device.get_cuda_compile_arch() if device.is_cuda else None
         self._hooks = {}
 
     def get_kernel_hooks(self, kernel):
@@ -248,8 +251,13 @@ class Module:
         base = "wp_" + self.name.replace(".", "_")
         return base if self.options["strip_hash"] else f"{base}_{self.get_module_hash().hex()[:7]}"
 
-    def _get_compile_output_name(self, device, **kwargs):
-        """The name of a file with the module's code for a device: whose code, and which machines run it."""
+    def _get_compile_output_name(self, device, output_arch=None, **kwargs):
+        """The name of a file with the module's code for a device: whose code, and which machines run it.
+
+        `output_arch`: the architecture of a GPU, where it is not the device's or there is no device.
+        """
+        if output_arch is not None or device.is_cuda:
+            return f"{self.get_module_identifier()}.{gpu_architecture(device, output_arch).replace('_', '')}.ptx"
         key = get_cpu_kernel_cache_key(cpu_compiler_flags=self.options["cpu_compiler_flags"])
         return f"{self.get_module_identifier()}.cpu{key.rsplit('-', 1)[1]}.o"
 
@@ -463,7 +471,7 @@ def _settings_changed(_):
 
 
 _COMPILED = "mode verify_fp optimization_level max_unroll enable_backward lineinfo cpu_backend cpu_lanes"
-for _name in _COMPILED.split():
+for _name in (*_COMPILED.split(), "cuda_arch_suffix"):
     config.EFFECTS[_name] = _settings_changed
 
 

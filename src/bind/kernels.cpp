@@ -13,6 +13,7 @@
 #include "bind/objects.h"
 #include "codegen/compile.h"
 #include "ir/text.h"
+#include "runtime/cuda/clusters.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/map_kernel.h"
 #include "runtime/runtime.h"
@@ -138,7 +139,8 @@ void export_kernels(nb::module_& m) {
             "_configure",
             [](KernelObject& self, bool enable_backward, int max_unroll, bool assertions, bool checks, bool verify_fp,
                bool fast_math, bool contract, int optimize, int lanes, bool line_info, bool fuse_on_gpu,
-               bool deterministic, const std::string& backend, int max_threads, int min_blocks, int max_registers) {
+               bool deterministic, const std::string& backend, int max_threads, int min_blocks, int max_registers,
+               const std::string& architecture_suffix, int cluster_dim) {
                 if (lanes < 0 || lanes > 16 || (lanes & (lanes - 1)) != 0) {
                     throw UserError(ErrorKind::Value, "warp.config.cpu_lanes must be 0, 1, 2, 4, 8 or 16, found " +
                                                           std::to_string(lanes));
@@ -151,7 +153,9 @@ void export_kernels(nb::module_& m) {
                                 backend,
                                 {fast_math, contract, optimize, lanes, line_info},
                                 deterministic,
-                                fuse_on_gpu};
+                                fuse_on_gpu,
+                                architecture_suffix,
+                                cluster_dim};
                 self.options.codegen.max_threads = max_threads;
                 self.options.codegen.min_blocks = min_blocks;
                 self.options.codegen.max_registers = max_registers;
@@ -161,6 +165,7 @@ void export_kernels(nb::module_& m) {
             nb::arg("contract") = false, nb::arg("optimize") = 2, nb::arg("lanes") = 0, nb::arg("line_info") = false,
             nb::arg("fuse_on_gpu") = true, nb::arg("deterministic") = false, nb::arg("backend") = "",
             nb::arg("max_threads") = 0, nb::arg("min_blocks") = 0, nb::arg("max_registers") = 0,
+            nb::arg("architecture_suffix") = "", nb::arg("cluster_dim") = 1,
             "To be called by _definition(), before the kernel is made.")
         .def(
             "_forget",
@@ -226,6 +231,15 @@ void export_kernels(nb::module_& m) {
                                  device.attribute_of(code, CudaDevice::kLocalBytes));
             },
             "Registers of a thread, and bytes of its local memory.")
+        .def(
+            "_largest_cluster",
+            [](nb::handle self, runtime::cuda::CudaDevice& device, int block_dim, int dynamic_shared_bytes) {
+                runtime::Kernel& kernel = kernel_of(self);
+                const nb::gil_scoped_release release;
+                return runtime::cuda::largest_cluster(device, code_of(kernel, {}, false, block_dim), block_dim,
+                                                      dynamic_shared_bytes);
+            },
+            "The most blocks that a cluster can have on this device.")
         .def("_suggested_block",
              [](nb::handle self, const std::vector<ir::Type>& types, runtime::cuda::CudaDevice& device) {
                  runtime::Kernel& kernel = kernel_of(self);
@@ -289,16 +303,25 @@ void export_kernels(nb::module_& m) {
             "architecture, where the backend is of GPUs.")
         .def(
             "_store",
-            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint, const std::string& directory) {
+            [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint, const std::string& directory,
+               const std::string& gpu) {
                 runtime::Kernel& kernel = kernel_of(self);
                 const nb::gil_scoped_release release;
                 const Code& code = code_of(kernel, types, adjoint);
                 const runtime::KernelOptions& options = kernel.options();
                 const runtime::DiskCache target(directory, std::numeric_limits<int64_t>::max());
-                runtime::Runtime::get().compiler().store(code.module(), options.backend, options.codegen, target);
+                const runtime::Compiler& compiler = runtime::Runtime::get().compiler();
+                if (gpu.empty()) {
+                    compiler.store(code.module(), options.backend, options.codegen, target);
+                    return;
+                }
+                for (const bool dense : {false, true}) {
+                    compiler.store(code.module(), codegen::kGpuBackend,
+                                   runtime::options_for_gpu(options.codegen, options.fuse_on_gpu, gpu, dense), target);
+                }
             },
-            nb::arg("types"), nb::arg("adjoint"), nb::arg("directory"),
-            "Writes the compiled code to a folder, for add_image_folder().")
+            nb::arg("types"), nb::arg("adjoint"), nb::arg("directory"), nb::arg("gpu") = "",
+            "Writes the compiled code to a folder, for add_image_folder(); `gpu`: that of this architecture.")
         .def(
             "_access",
             [](nb::handle self, const std::vector<ir::Type>& types, bool adjoint) {

@@ -441,11 +441,11 @@ nb::object launch_with(const Values& values) {
     Arguments arguments(values[Inputs], values[Outputs]);
     if (truth(values[RecordCmd], false)) {
         const nb::object none = nb::none();
-        return nb::handle(hooks().record_command)(kernel, nb::handle(values[Dim]), arguments.tuple(),
-                                                  values[DeviceName] == nullptr ? none : nb::borrow(values[DeviceName]),
-                                                  Arguments(values[AdjInputs], values[AdjOutputs]).tuple(),
-                                                  truth(values[Adjoint], false), block_dim,
-                                                  values[BlockDim] == nullptr ? none : nb::borrow(values[BlockDim]));
+        return nb::handle(hooks().record_command)(
+            kernel, nb::handle(values[Dim]), arguments.tuple(),
+            values[DeviceName] == nullptr ? none : nb::borrow(values[DeviceName]),
+            Arguments(values[AdjInputs], values[AdjOutputs]).tuple(), truth(values[Adjoint], false), block_dim,
+            values[BlockDim] == nullptr ? none : nb::borrow(values[BlockDim]), where.options.max_blocks);
     }
     const bool adjoint = truth(values[Adjoint], false);
     if (g_forward != nullptr && adjoint) refuse_in_forward_mode();

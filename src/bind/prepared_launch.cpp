@@ -9,6 +9,7 @@
 #include "bind/instances.h"
 #include "bind/launch.h"
 #include "bind/values.h"
+#include "runtime/cuda/clusters.h"
 
 namespace nb = nanobind;
 
@@ -69,6 +70,19 @@ void export_prepared_launch(nb::module_& m) {
         .def("run_on", [](const PreparedLaunch& self, uintptr_t stream) {
             return self.run(reinterpret_cast<void*>(stream));  // NOLINT(performance-no-int-to-ptr)
         });
+    m.def(
+        "check_dimensions",
+        [](nb::handle kernel, nb::handle dim, runtime::Device& device, int block_dim, int max_blocks) {
+            const auto* gpu = dynamic_cast<runtime::cuda::CudaDevice*>(&device);
+            const int cluster = kernel_of(kernel).options().cluster;
+            if (gpu == nullptr || cluster == 1 || !has_clusters(*gpu)) return;
+            const codegen::LaunchShape shape = read_shape(dim.ptr());
+            int64_t items = 1;
+            for (int d = 0; d < shape.ndim; ++d) items *= shape.dims[d];
+            runtime::cuda::check_clusters(kernel_of(kernel).name(), cluster, items, {block_dim, max_blocks, nullptr});
+        },
+        nb::arg("kernel"), nb::arg("dim"), nb::arg("device"), nb::arg("block_dim"), nb::arg("max_blocks"),
+        "Refuses what a launch would refuse of the number of blocks.");
     m.def(
         "prepare_launch",
         [](nb::handle kernel, nb::handle dim, nb::handle given, runtime::Device& device, int block_dim,

@@ -91,6 +91,9 @@ struct BackendInfo {
     Backend& (*open)();  // loads the compiler on first use; throws UserError (Unsupported) when it cannot
 };
 
+// The one whose images NVIDIA's GPUs run.
+inline constexpr const char* kGpuBackend = "llvm-nvptx";
+
 // All backends of this build; the first is the default for the CPU.
 const std::vector<BackendInfo>& backends();
 const BackendInfo& backend(const std::string& name);

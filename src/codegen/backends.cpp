@@ -59,7 +59,7 @@ const std::vector<BackendInfo>& backends() {
     static const std::vector<BackendInfo> all = {
         {"llvm-cpu", llvm_cpu_key, true, open_llvm_cpu},
         {"cxx-host", cxx::host_key, true, cxx::open_host},
-        {"llvm-nvptx", llvm_nvptx_key, false, open_llvm_nvptx},
+        {kGpuBackend, llvm_nvptx_key, false, open_llvm_nvptx},
     };
     return all;
 }

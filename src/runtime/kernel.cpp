@@ -55,6 +55,8 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
     options_ = options.codegen;
     fuse_on_gpu_ = options.fuse_on_gpu;
     deterministic_ = options.deterministic;
+    architecture_suffix_ = options.architecture_suffix;
+    cluster_ = options.cluster;
 }
 
 namespace {
@@ -123,7 +125,9 @@ std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, bool dense) {
     if (slot == nullptr || slot->failed()) {
         codegen::Options options = options_;
         options.architecture = device.architecture();
-        if (!on_host) options = options_for_gpu(options_, fuse_on_gpu_, device.architecture(), dense);
+        if (!on_host) {
+            options = options_for_gpu(options_, fuse_on_gpu_, device.architecture() + architecture_suffix_, dense);
+        }
         const Compiled* before = on_host && offered_ ? &*offered_ : nullptr;
         slot =
             Runtime::get().compiler().request(module_, name_, on_host ? backend_ : device.backend(), options, before);
@@ -167,10 +171,12 @@ KernelInstance::KernelInstance(std::string name, std::unique_ptr<ir::Module> mod
 
 std::unique_ptr<KernelInstance::Gathered> KernelInstance::gather(const ir::Module& adjoint_module,
                                                                  const std::string& adjoint) const {
+    KernelOptions options = options_;
+    options.cluster = 1;  // they run over other numbers of items than the user has chosen
     const auto kernel = [&](const ir::Module& module, const std::string& name) {
         std::shared_ptr<ir::Module> own = codegen::prepare(module);
         opt::keep_reachable(*own, name);
-        return std::make_unique<Code>(std::move(own), name, options_);
+        return std::make_unique<Code>(std::move(own), name, options);
     };
     const std::unique_ptr<ir::Module> module = codegen::prepare(adjoint_module);
     opt::keep_reachable(*module, adjoint);

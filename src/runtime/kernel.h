@@ -37,6 +37,8 @@ struct KernelOptions {
     codegen::Options codegen;
     bool deterministic = false;  // launches give the same bits whatever threads do
     bool fuse_on_gpu = true;     // a * b + c is one rounding there, as users of GPUs expect; CPUs: codegen.contract
+    std::string architecture_suffix;  // of code for GPUs: "a" for what only one machine has
+    int cluster = 1;                  // thread blocks of a cluster, on GPUs that have them (cuda/clusters.h)
     bool operator==(const KernelOptions&) const = default;
 };
 
@@ -112,6 +114,7 @@ class Code {
     // Whether the kernel's options, or the settings, want the same bits from every launch.
     bool deterministic() const;
     bool asks_deterministic() const { return deterministic_; }  // the options alone
+    int cluster() const { return cluster_; }
 
     // Nanoseconds an item, measured by launches (without locks, where there are shared atomics); 0 while unknown.
     std::atomic<float> item_cost{0};
@@ -135,6 +138,8 @@ class Code {
     bool uses_thread_index_ = false;
     bool has_assertions_ = false;
     bool fuse_on_gpu_ = true;
+    std::string architecture_suffix_;
+    int cluster_ = 1;
     std::string name_;
     std::string backend_;  // of the host; "": its default
     codegen::Options options_;

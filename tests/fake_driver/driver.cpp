@@ -1,8 +1,10 @@
 // A stand-in for NVIDIA's driver, for tests on machines without a GPU: memory is the host's, copies and fills are done
 // at once, kernels do nothing. It keeps account of what is alive, and fails where a test wants it to.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 
 #include "fake_driver/state.h"
@@ -170,6 +172,9 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
     static const std::map<int, int> values = {{16, 4}, {41, 1}, {75, 8}, {76, 6}, {83, 1}, {115, 1}};
     const auto found = values.find(attribute);
     *value = found == values.end() ? 0 : found->second;
+    const char* architecture = std::getenv("FAKE_CUDA_ARCHITECTURE");  // 90 for sm_90
+    if (architecture != nullptr && attribute == 75) *value = std::atoi(architecture) / 10;
+    if (architecture != nullptr && attribute == 76) *value = std::atoi(architecture) % 10;
     return enter("cuDeviceGetAttribute");
 }
 
@@ -291,15 +296,40 @@ Result cuFuncGetAttribute(int* value, int, FunctionHandle) {
     return enter("cuFuncGetAttribute");
 }
 
-Result cuLaunchKernel(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                      StreamHandle stream, void**, void**) {
-    if (const Result result = enter_late("cuLaunchKernel")) return result;
-    if (is_captured(stream)) return 0;
+Result cuFuncSetAttribute(FunctionHandle, int attribute, int) {
+    if (attribute == 14) state().largest_cluster = 16;
+    return enter("cuFuncSetAttribute");
+}
+
+Result cuOccupancyMaxPotentialClusterSize(int* blocks, FunctionHandle, const LaunchConfiguration*) {
+    *blocks = state().largest_cluster;
+    return enter("cuOccupancyMaxPotentialClusterSize");
+}
+
+namespace {
+
+Result launch(const char* function, unsigned grid, unsigned block, unsigned cluster, StreamHandle stream) {
+    if (const Result result = enter_late(function)) return result;
     const std::lock_guard lock(state().mutex);
+    const unsigned sizes[] = {grid, block, cluster};
+    std::copy(std::begin(sizes), std::end(sizes), state().last_launch);
+    if (captures().contains(stream)) return 0;
     int& before = state().launches_before_error;
     if (before == 0) state().error = state().coming_error;
     if (before >= 0) --before;
     return 0;
+}
+
+}  // namespace
+
+Result cuLaunchKernel(FunctionHandle, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned, unsigned,
+                      StreamHandle stream, void**, void**) {
+    return launch("cuLaunchKernel", grid, block, 1, stream);
+}
+
+Result cuLaunchKernelEx(const LaunchConfiguration* c, FunctionHandle, void**, void**) {
+    const bool clusters = c->attribute_count == 1 && c->attributes->kind == 4;
+    return launch("cuLaunchKernelEx", c->grid[0], c->block[0], clusters ? c->attributes->cluster[0] : 0, c->stream);
 }
 
 // ---- streams and events ----
@@ -379,6 +409,12 @@ void fake_fail_launch(int launches, int result) {
 int fake_count(const char* function) {
     const std::lock_guard lock(state().mutex);
     return state().counts[function];
+}
+
+// Blocks, threads of a block, blocks of a cluster of the last launch, in this order.
+int fake_last_launch(int which) {
+    const std::lock_guard lock(state().mutex);
+    return state().last_launch[which];
 }
 
 // Whether a failure is still to come: the function was not called often enough.

@@ -29,6 +29,9 @@ struct State {
     int launches_before_error = -1;
     Result coming_error = 0;
     Result error = 0;
+    // Blocks of the last launch, threads of a block, blocks of a cluster.
+    int last_launch[3] = {0, 0, 0};
+    int largest_cluster = 8;
     int devices = 1;
     int version = 12080;
 };

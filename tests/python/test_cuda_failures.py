@@ -1,16 +1,10 @@
-"""What the runtime makes of errors of NVIDIA's driver, with a stand-in for that driver: cuda_failures.py, which runs
-in a process of its own, and drivers that do not serve at all, each of which needs another process.
+"""What the runtime makes of NVIDIA's driver, with a stand-in for it: its errors (cuda_failures.py), what machines from
+sm_90 on have (cuda_newer_machines.py), each in a process of its own; and drivers that do not serve at all.
 """
-
-import os
-import pathlib
-import subprocess
-import sys
 
 import pytest
 from support import fake_cuda
-
-HERE = pathlib.Path(__file__).parent
+from support.fake_cuda import run
 
 
 @pytest.fixture(scope="module")
@@ -21,17 +15,12 @@ def library(tmp_path_factory):
     return made
 
 
-def run(*arguments, library, cache, **environment):
-    variables = {**os.environ, "WEFT_CUDA_DRIVER": str(library), "WARP_CACHE_PATH": str(cache), **environment}
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, cwd=HERE, env=variables, capture_output=True, text=True, timeout=300)
-
-
 def test_failures(library, tmp_path):
-    # conftest.py sets a cache of its own, whose machine code would be the stand-in's: not for other tests.
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--confcutdir=support"]
-    done = run("-m", "pytest", "cuda_failures.py", *options, library=library, cache=tmp_path)
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    fake_cuda.run_tests("cuda_failures.py", library=library, cache=tmp_path)
+
+
+def test_newer_machines(library, tmp_path):
+    fake_cuda.run_tests("cuda_newer_machines.py", library=library, cache=tmp_path, FAKE_CUDA_ARCHITECTURE="90")
 
 
 ASK = """

@@ -461,3 +461,30 @@ def test_a_backend_that_fails_can_be_changed(monkeypatch):
     wp.launch(fill, dim=2, inputs=[o])
     wp.config.cpu_backend = before
     assert o.numpy().tolist() == [7, 7]
+
+
+# ---- clusters of blocks, which are of GPUs ----
+
+
+def test_cluster_dim_is_checked_and_ignored_on_the_cpu():
+    @wp.kernel(cluster_dim=4, module="unique")
+    def kernel(a: wp.array[int]):
+        i = wp.tid()
+        a[i] = i
+
+    assert kernel.options["cluster_dim"] == 4 and wp.get_cuda_max_cluster_dim(kernel, "cpu") == 1
+    a = wp.zeros(5, dtype=int, device="cpu")
+    wp.launch(kernel, 5, [a], device="cpu")
+    np.testing.assert_array_equal(a.numpy(), np.arange(5))
+    for bad, error in ((0, ValueError), (17, ValueError), ((2, 1, 1), TypeError), (True, TypeError)):
+        with pytest.raises(error, match="cluster_dim"):
+            wp.kernel(cluster_dim=bad)(kernel.func)
+
+    @wp.kernel(module="unique")
+    def of_module(a: wp.array[int]):
+        a[wp.tid()] = 0
+
+    assert "cluster_dim" not in of_module.options
+    of_module.module.options["cluster_dim"] = 17
+    with pytest.raises(ValueError, match="cluster_dim is a number from 1 to 16, found 17"):
+        wp.launch(of_module, 1, [a], device="cpu")

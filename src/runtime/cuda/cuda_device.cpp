@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "runtime/cuda/clusters.h"
 #include "runtime/cuda/gpu_image.h"
 #include "runtime/cuda/recent_launches.h"
 #include "runtime/kernel.h"
@@ -403,19 +404,23 @@ FunctionHandle CudaDevice::function_of(Code& code, bool dense) {
     if (code.origin.load(std::memory_order_relaxed) == nullptr) {
         code.origin.store(launch_origin(described(code), code.location()), std::memory_order_relaxed);
     }
+    allow_large_clusters(function, cluster_of(*this, code));
     code.handle(ordinal(), dense).store(function, std::memory_order_release);
     return function;
 }
 
+// Threads of dense code may take several items, and then the blocks are others than the user has counted.
+FunctionHandle CudaDevice::function(Code& code) { return function_of(code, cluster_of(*this, code) == 1); }
+
 void CudaDevice::prepare(Code& code) {
     const Guard guard(*this);
-    function_of(code, true);
+    function(code);
 }
 
 int CudaDevice::attribute_of(Code& code, FunctionAttribute number) {
     const Guard guard(*this);
     int value = 0;
-    check(driver().cuFuncGetAttribute(&value, number, function_of(code, true)), "asking for an attribute of a kernel");
+    check(driver().cuFuncGetAttribute(&value, number, function(code)), "asking for an attribute of a kernel");
     return value;
 }
 
@@ -423,7 +428,7 @@ std::pair<int, int> CudaDevice::suggested_block(Code& code) {
     const Guard guard(*this);
     int grid = 0;
     int block = 0;
-    check(driver().cuOccupancyMaxPotentialBlockSize(&grid, &block, function_of(code, true), nullptr, 0, 0),
+    check(driver().cuOccupancyMaxPotentialBlockSize(&grid, &block, function(code), nullptr, 0, 0),
           "asking for a block size");
     return {block, grid};
 }
@@ -439,10 +444,12 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
                                                     ": run it on the CPU, or set "
                                                     "warp.config.deterministic to NOT_GUARANTEED");
     }
+    const int64_t cluster = cluster_of(*this, code);
+    check_clusters(code.name(), cluster, items, options);
     const Guard guard(*this);
     const codegen::GpuPlan& plan = code.gpu_plan();
     const int64_t threads = options.block_dim;
-    const bool dense = (plan.coordinates == 0 || shape.ndim <= plan.coordinates) &&
+    const bool dense = cluster == 1 && (plan.coordinates == 0 || shape.ndim <= plan.coordinates) &&
                        (plan.sums.empty() || threads % codegen::kWarp == 0) && code.has_dense_arrays(arguments);
     auto* function = static_cast<FunctionHandle>(code.handle(ordinal(), dense).load(std::memory_order_acquire));
     if (function == nullptr) function = function_of(code, dense);
@@ -450,6 +457,7 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
     int64_t blocks = std::min(kMaxBlocks, options.max_blocks > 0 ? options.max_blocks : kMaxBlocks);
     const bool takes_all = dense && !plan.sums.empty();  // its threads go on until no items are left
     if (takes_all) blocks = std::min(blocks, std::max<int64_t>(1, multiprocessors_ * kThreadsForSums / threads));
+    blocks -= blocks % cluster;
     const int64_t items_of_thread = dense ? plan.items : 1;
     const int64_t groups = (items + items_of_thread - 1) / items_of_thread;  // of items that a thread takes together
     auto* stream =
@@ -461,8 +469,10 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
     while (begin < groups) {
         const int64_t grid = std::min(blocks, (groups - begin + threads - 1) / threads);
         const Result result =
-            driver().cuLaunchKernel(function, static_cast<unsigned>(grid), 1, 1, static_cast<unsigned>(threads), 1, 1,
-                                    0, stream, parameters, nullptr);
+            cluster > 1 ? launch_in_clusters(function, static_cast<unsigned>(cluster), static_cast<unsigned>(grid),
+                                             static_cast<unsigned>(threads), stream, parameters)
+                        : driver().cuLaunchKernel(function, static_cast<unsigned>(grid), 1, 1,
+                                                  static_cast<unsigned>(threads), 1, 1, 0, stream, parameters, nullptr);
         if (result != 0) {
             int most = 0;
             driver().cuFuncGetAttribute(&most, kMaxThreads, function);

@@ -91,6 +91,8 @@ class CudaDevice final : public Device {
     // What the driver says of a compiled kernel (CUfunction_attribute).
     enum FunctionAttribute : int { kMaxThreads = 0, kLocalBytes = 3, kRegisters = 4 };
     int attribute_of(Code& code, FunctionAttribute number);
+    // What launches run where arrays are as hoped, compiled and loaded if need be.
+    FunctionHandle function(Code& code);
     // The block size at which the device is filled best, and the number of blocks that takes.
     std::pair<int, int> suggested_block(Code& code);
     void launch(Code& code, const std::byte* arguments, const codegen::LaunchShape& shape,
@@ -108,7 +110,7 @@ class CudaDevice final : public Device {
     void fill_new(Address memory, size_t bytes);
 
     DeviceId id_;
-    std::string backend_ = "llvm-nvptx";
+    std::string backend_ = codegen::kGpuBackend;
     std::string architecture_;
     std::mutex mutex_;
     std::atomic<Context> context_{nullptr};

@@ -35,6 +35,21 @@ struct IpcHandle {
     char bytes[64];
 };
 
+// CUlaunchAttribute (of which clusters are the only kind used) and CUlaunchConfig.
+struct LaunchAttribute {
+    int kind;
+    int padding;
+    unsigned cluster[16];
+};
+struct LaunchConfiguration {
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared_bytes;
+    StreamHandle stream;
+    LaunchAttribute* attributes;
+    unsigned attribute_count;
+};
+
 struct Driver {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes none
 #define DRIVER(name, symbol, parameters) Result(*name) parameters = nullptr;

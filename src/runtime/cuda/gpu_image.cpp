@@ -61,8 +61,9 @@ FunctionHandle GpuImage::function(CudaDevice& device, const std::string& symbol)
 
 codegen::Image assembled(codegen::Image ptx, const std::string& architecture) {
     CudaDevice* device = nullptr;
+    const std::string machine = architecture.substr(0, architecture.find_last_of("0123456789") + 1);
     for (CudaDevice* candidate : cuda_devices()) {
-        if (candidate->architecture() == architecture) device = candidate;
+        if (candidate->architecture() == machine) device = candidate;
     }
     if (device == nullptr) return ptx;
     const CudaDevice::Guard guard(*device);

@@ -161,6 +161,10 @@ TEST(Nvptx, NamesTheArchitecture) {
     EXPECT_EQ(target("sm_86"), ".target sm_86");
     EXPECT_EQ(target("sm_90"), ".target sm_90");
     EXPECT_EQ(target("sm_120"), ".target sm_90") << "newer machines take the newest PTX that LLVM writes";
+    EXPECT_EQ(target("sm_90a"), ".target sm_90a");
+    EXPECT_EQ(assemble(of_text(kSaxpy, {.architecture = "sm_90a"}), "sm_90a"), "");
+    EXPECT_THROW(target("sm_86a"), UserError);
+    EXPECT_THROW(target("sm_100f"), UserError);
 }
 
 // One kernel for each thing that CPUs and GPUs do differently.

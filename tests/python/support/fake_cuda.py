@@ -5,9 +5,11 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).parents[3]
+TESTS = ROOT / "tests/python"
 KINDS = ("memory", "pinned", "stream", "event", "module", "link", "graph", "exec")
 
 
@@ -25,6 +27,20 @@ def build(directory, without=()):
         names.flush()
         subprocess.run([*command, f"-Wl,--version-script={names.name}", "-o", library], check=True)
     return library
+
+
+def run(*arguments, library, cache, **environment):
+    """Runs Python with this library for the driver; `cache`: a folder of its own for compiled kernels."""
+    variables = {**os.environ, "WEFT_CUDA_DRIVER": str(library), "WARP_CACHE_PATH": str(cache), **environment}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, cwd=TESTS, env=variables, capture_output=True, text=True, timeout=300)
+
+
+def run_tests(file, **settings):
+    """Runs a file of tests; conftest.py sets a cache whose machine code would be the stand-in's: it is left out."""
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--confcutdir=support"]
+    done = run("-m", "pytest", file, *options, **settings)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
 class Fake:
@@ -47,6 +63,10 @@ class Fake:
 
     def count(self, function):
         return self._library.fake_count(function.encode())
+
+    def last_launch(self):
+        """Blocks of the last launch, threads of a block, blocks of a cluster."""
+        return tuple(self._library.fake_last_launch(which) for which in range(3))
 
     def alive(self):
         """How many objects of each kind there are."""

@@ -6,6 +6,8 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <cctype>
+
 #include "base/error.h"
 #include "codegen/backend.h"
 #include "codegen/llvm/device_library.h"
@@ -25,6 +27,9 @@ constexpr const char* kTriple = "nvptx64-nvidia-cuda";
 constexpr const char* kOldest = "sm_75";
 // The newest that this LLVM knows; drivers compile its PTX for later machines.
 constexpr int kNewest = 90;
+// The one whose own instructions it knows, which no later machine has; PTX 8.0 (CUDA 12.0) does too.
+constexpr const char* kWithOwnInstructions = "sm_90a";
+constexpr const char* kPtxForOwnInstructions = "+ptx80";
 // PTX 7.8 (CUDA 11.8) knows all of these machines; 8.1 kernels with more than 4 KiB of arguments.
 constexpr const char* kPtx = "+ptx78";
 constexpr const char* kPtxForManyArguments = "+ptx81";
@@ -49,6 +54,10 @@ std::string processor(const Options& options) {
     const std::string& wanted = options.architecture;
     if (wanted.empty()) return kOldest;
     WEFT_CHECK(wanted.starts_with("sm_"), "no architecture " + wanted);
+    if (std::isdigit(static_cast<unsigned char>(wanted.back())) == 0 && wanted != kWithOwnInstructions) {
+        throw UserError(ErrorKind::Runtime, "warp.config.cuda_arch_suffix asks for code of " + wanted +
+                                                ": of such code there is that of " + kWithOwnInstructions);
+    }
     return std::stoi(wanted.substr(3)) > kNewest ? "sm_" + std::to_string(kNewest) : wanted;
 }
 
@@ -65,9 +74,12 @@ class Work {
         }
         llvm::TargetOptions target_options;
         if (options.contract) target_options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+        const std::string processor = llvm_backend::processor(options);
+        const char* version = arguments > kFewArguments           ? kPtxForManyArguments
+                              : processor == kWithOwnInstructions ? kPtxForOwnInstructions
+                                                                  : kPtx;
         machine_.reset(target().createTargetMachine(
-            kTriple, processor(options), arguments > kFewArguments ? kPtxForManyArguments : kPtx, target_options,
-            llvm::Reloc::PIC_, std::nullopt,
+            kTriple, processor, version, target_options, llvm::Reloc::PIC_, std::nullopt,
             options.optimize > 0 ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
         WEFT_CHECK(machine_ != nullptr, "no target machine");
         llvm_->setTargetTriple(kTriple);
