@@ -146,6 +146,7 @@ ROWS = [
     Row("stencil_2048", forward(stencil), {"n": 2048}, 5.0, 8 * 2048**2 / 1e9, "GB/s", "copy"),
     Row("d2q9_1024", forward(lattice), {"n": 1024, **D2Q9}, 7.0, 72 * 1024**2 / 1e9, "GB/s", "copy"),
     Row("d3q19_128", forward(lattice), {"n": 128, **D3Q19}, 6.0, 152 * 128**3 / 1e9, "GB/s", "copy"),
+    Row("d3q19_256", forward(lattice), {"n": 256, **D3Q19}, None, 152 * 256**3 / 1e9, "GB/s", "copy", rounds=5),
     Row("gradient_stencil_512x20", gradient(rollout), {"n": 512, "steps": 20}, 5.0, 1.0, "steps/s"),
     Row("rollout", forward(rollout), {"n": 512, "steps": 10}),
     Row("rollout_back", backward(rollout), {"n": 512, "steps": 10}),

@@ -98,6 +98,7 @@ def importing():
 ROWS = [
     Row("first_launch", program, {"kernels": 0, "warm": False}, 8.0, 1.0, "1/s", rounds=7),
     Row("first_launch_50", program, {"kernels": 50, "warm": False}, 8.0, 50.0, "1/s", rounds=3),
+    Row("warm_start", program, {"kernels": 0, "warm": True}, None, 1.0, "1/s", rounds=7),
     Row("warm_start_50", program, {"kernels": 50, "warm": True}, 5.0, 50.0, "1/s", rounds=7),
     Row("import", importing, {}, 5.0, 1.0, "1/s", rounds=9),
 ]
