@@ -104,7 +104,7 @@ def make_parser():
         "--kind",
         default="ir",
         help="source-ir (as lowered), ir (after the passes, the default), llvm, asm, cxx (C++ text), or ptx (for "
-        "launches whose arrays are dense)",
+        "launches whose arrays lie densely and are under 2 GiB)",
     )
     dumped.add_argument("--arch", default="", help="of the GPU to compile for, as sm_90 (ptx without it: sm_75)")
     dumped.add_argument("--adjoint", action="store_true", help="the adjoint instead of the kernel")

@@ -285,17 +285,17 @@ void export_kernels(nb::module_& m) {
                 const nb::gil_scoped_release release;
                 KernelInstance::Gathered* parts = gathered ? kernel.instance(types).gathered() : nullptr;
                 if (gathered && parts == nullptr) return "";
-                const ir::Module& module = gathered ? parts->main->module() : code_of(kernel, types, adjoint).module();
-                if (kind == "source-ir") return ir::print(module);
-                const std::string& name = !wanted.empty()                     ? wanted
-                                          : !kernel.options().backend.empty() ? kernel.options().backend
-                                                                              : codegen::backends().front().name;
+                Code& code = gathered ? *parts->main : code_of(kernel, types, adjoint);
+                if (kind == "source-ir") return ir::print(code.module());
                 const runtime::KernelOptions& options = kernel.options();
-                return codegen::dump(module, codegen::backend(name).open(),
-                                     gpu.empty()
-                                         ? options.codegen
-                                         : runtime::options_for_gpu(options.codegen, options.fuse_on_gpu, gpu, true),
-                                     kind);
+                const std::string& name = !wanted.empty()            ? wanted
+                                          : !options.backend.empty() ? options.backend
+                                                                     : codegen::backends().front().name;
+                const codegen::Options of_code =
+                    gpu.empty()
+                        ? options.codegen
+                        : runtime::options_for_gpu(options.codegen, options.fuse_on_gpu, gpu, code.gpu_plan().usual());
+                return codegen::dump(code.module(), codegen::backend(name).open(), of_code, kind);
             },
             nb::arg("kind"), nb::arg("types") = std::vector<ir::Type>(), nb::arg("adjoint") = false,
             nb::arg("backend") = "", nb::arg("gathered") = false, nb::arg("gpu") = "",
@@ -307,7 +307,7 @@ void export_kernels(nb::module_& m) {
                const std::string& gpu) {
                 runtime::Kernel& kernel = kernel_of(self);
                 const nb::gil_scoped_release release;
-                const Code& code = code_of(kernel, types, adjoint);
+                Code& code = code_of(kernel, types, adjoint);
                 const runtime::KernelOptions& options = kernel.options();
                 const runtime::DiskCache target(directory, std::numeric_limits<int64_t>::max());
                 const runtime::Compiler& compiler = runtime::Runtime::get().compiler();
@@ -315,9 +315,14 @@ void export_kernels(nb::module_& m) {
                     compiler.store(code.module(), options.backend, options.codegen, target);
                     return;
                 }
-                for (const bool dense : {false, true}) {
+                using enum codegen::Promise;
+                for (const codegen::Promise promise : {None, Dense, Narrow}) {
+                    if (promise == Narrow &&
+                        !codegen::plan_for_gpu(code.module(), *code.module().find(code.name())).narrows)
+                        continue;
                     compiler.store(code.module(), codegen::kGpuBackend,
-                                   runtime::options_for_gpu(options.codegen, options.fuse_on_gpu, gpu, dense), target);
+                                   runtime::options_for_gpu(options.codegen, options.fuse_on_gpu, gpu, promise),
+                                   target);
                 }
             },
             nb::arg("types"), nb::arg("adjoint"), nb::arg("directory"), nb::arg("gpu") = "",

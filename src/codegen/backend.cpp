@@ -15,6 +15,7 @@ std::string Options::key() const {
     if (!architecture.empty()) out += " " + architecture;
     if (line_info) out += " lines";
     if (dense) out += " dense";
+    if (narrow) out += " narrow";
     for (const auto& [name, bound] :
          {std::pair(" threads", max_threads), {" blocks", min_blocks}, {" registers", max_registers}}) {
         if (bound != 0) out += name + std::to_string(bound);

@@ -16,9 +16,11 @@ struct Options {
     int optimize = 2;        // 0: quick and plain, 2: the slim pipeline (design: no SLP)
     int lanes = 0;           // items that run side by side on a CPU; 1: one after the other, 0: as the machine wants it
     bool line_info = false;  // debug information that maps instructions to the user's lines
-    // Of a GPU's kernel. dense: launches keep to gpu_plan.h. The others are bounds that its launches have, or 0:
-    // threads of a block, blocks that a multiprocessor must be able to hold, registers of a thread.
+    // Of a GPU's kernel. dense, and narrow besides: what launches promise (gpu_plan.h). The others are bounds that its
+    // launches have, or 0: threads of a block, blocks that a multiprocessor must be able to hold, registers of a
+    // thread.
     bool dense = false;
+    bool narrow = false;
     int max_threads = 0;
     int min_blocks = 0;
     int max_registers = 0;

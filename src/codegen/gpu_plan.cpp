@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "codegen/nonnegative.h"
 #include "ir/layout.h"
+#include "opt/in_loop.h"
 #include "opt/item_forms.h"
 
 namespace weft::codegen {
@@ -115,6 +117,52 @@ bool streams(const ir::Function& kernel, const std::vector<const Op*>& sums) {
     return plain && count <= kMostOps && bytes > 0 && bytes <= kMostBytes;
 }
 
+bool is_in_given_array(const ir::Value* ref) {
+    while (ref->op != nullptr && ref->op->code != Opcode::At && ref->type.is(ir::TypeKind::Ref) &&
+           !ref->op->operands.empty()) {
+        ref = ref->op->operands[0];
+    }
+    return ref->op != nullptr && ref->op->code == Opcode::At && ref->op->operands[0]->op == nullptr;
+}
+
+// Whether an item reads arrays after it has written to one, and would have to read again what that did not change.
+bool reads_after_writes(const ir::Function& kernel) {
+    bool written = false;
+    bool written_in_loop = false;
+    bool read_in_loop = false;
+    bool out = false;
+    ir::walk(kernel.body, [&](const Op& op) {
+        const bool writes = op.code == Opcode::Store || op.code == Opcode::Atomic;
+        if ((!writes && op.code != Opcode::Load) || !is_in_given_array(op.operands[0])) return;
+        written |= writes;
+        (writes ? written_in_loop : read_in_loop) |= opt::in_loop(op);
+        out |= !writes && written;
+    });
+    return out || (written_in_loop && read_in_loop);
+}
+
+// Whether a place in an array of several dimensions is computed, or a remainder whose sign the bounds decide.
+bool narrows(const ir::Module& module) {
+    NonNegative always;
+    NonNegative bounded(true);
+    bool out = false;
+    for (const auto& function : module.functions) {
+        ir::walk(function->body, [&](const Op& op) {
+            out |= op.code == Opcode::At && op.operands[0]->op == nullptr && op.operands[0]->type.ndim() > 1;
+            out |= op.code == Opcode::Rem && !always(op.result()) && bounded(op.result());
+        });
+    }
+    return out;
+}
+
+bool asks_for_blocks(const ir::Module& module) {
+    bool out = false;
+    for (const auto& function : module.functions) {
+        ir::walk(function->body, [&](const Op& op) { out |= op.code == Opcode::Snippet; });
+    }
+    return out;
+}
+
 }  // namespace
 
 GpuPlan plan_for_gpu(const ir::Module& module, const ir::Function& kernel) {
@@ -122,6 +170,8 @@ GpuPlan plan_for_gpu(const ir::Module& module, const ir::Function& kernel) {
     out.coordinates = coordinates_of(module);
     out.sums = find_sums(kernel);
     if (out.coordinates <= 1 && streams(kernel, out.sums)) out.items = kItems;
+    out.narrows = out.items == 1 && (narrows(module) || reads_after_writes(kernel));
+    out.free_blocks = !asks_for_blocks(module);
     return out;
 }
 

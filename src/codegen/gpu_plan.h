@@ -2,6 +2,7 @@
 // launches and who emits agree.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "ir/ir.h"
@@ -12,6 +13,12 @@ namespace weft::codegen {
 inline constexpr int kDenseAlignment = 16;  // arrays begin at multiples of it, and have no gaps
 inline constexpr int kWarp = 32;            // blocks are multiples of it where there are sums
 
+// Of launches that are narrow besides: the most that an extent is, of the launch and of arrays; the bytes of an array
+// are under 2^31, so that places in arrays are found in 32 bits. What the kernel writes is no memory of another array.
+inline constexpr int64_t kBoundedExtent = 1 << 29;
+
+enum class Promise : uint8_t { None, Dense, Narrow };
+
 struct GpuPlan {
     // Neighbouring items that a thread takes together, so that its loads and stores are wide.
     int items = 1;
@@ -20,6 +27,12 @@ struct GpuPlan {
     std::vector<const ir::Op*> sums;
     // The thread coordinates that the module asks for; the launch has no more dimensions.
     int coordinates = 0;
+    // Code for narrow launches is another than for dense ones.
+    bool narrows = false;
+    // No code asks which threads make a block: small launches may be cut into more and smaller blocks than was asked.
+    bool free_blocks = false;
+
+    Promise usual() const { return narrows ? Promise::Narrow : Promise::Dense; }
 };
 
 GpuPlan plan_for_gpu(const ir::Module& module, const ir::Function& kernel);

@@ -1,8 +1,48 @@
 #include "codegen/nonnegative.h"
 
+#include "codegen/gpu_plan.h"
 #include "ir/builder.h"
 
 namespace weft::codegen {
+namespace {
+
+// A sum of extents, coordinates and constants.
+struct Sum {
+    int64_t constant = 0;
+    int terms = 0;         // that are bounded, and not negative
+    bool divisor = false;  // the divisor is one of them
+    bool is_known = true;
+};
+
+void add(Sum& sum, const ir::Value* value, const ir::Value* divisor, int sign) {
+    using enum ir::Opcode;
+    if (const auto number = ir::constant_integer(value)) {
+        sum.constant += sign * *number;
+        sum.is_known &= std::abs(*number) < kBoundedExtent / 8;
+        return;
+    }
+    const ir::Op* op = value->op;
+    if (op != nullptr && (op->code == Add || op->code == Sub)) {
+        add(sum, op->operands[0], divisor, sign);
+        add(sum, op->operands[1], divisor, op->code == Sub ? -sign : sign);
+        return;
+    }
+    const bool bounded = op != nullptr && (op->code == ThreadIndex || op->code == LaunchDim || op->code == Shape);
+    sum.is_known &= bounded && sign > 0;
+    sum.terms += 1;
+    sum.divisor |= value == divisor;
+}
+
+// x % n where x is at least 0 if n is at least 1, and overflows nowhere.
+bool divides_no_negative(const ir::Op& remainder) {
+    constexpr int kMostTerms = 3;
+    if (!remainder.result()->type.is_scalar() || ir::scalar_bits(remainder.result()->type.element()) < 32) return false;
+    Sum sum;
+    add(sum, remainder.operands[0], remainder.operands[1], 1);
+    return sum.is_known && sum.terms <= kMostTerms && sum.constant + (sum.divisor ? 1 : 0) >= 0;
+}
+
+}  // namespace
 
 bool NonNegative::known(const ir::Value* value, bool strict) {
     auto& memo = known_[strict ? 1 : 0];
@@ -47,6 +87,7 @@ bool NonNegative::decide(const ir::Value& value, bool strict) {
         case Min:
             return operand(0, true) && operand(1, true);
         case Rem:
+            return operand(0, true) || (bounded_ && divides_no_negative(*op));
         case Shr:
             return operand(0, true);
         case Max:

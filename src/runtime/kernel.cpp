@@ -41,7 +41,7 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
         const ir::Value& value = *function->parameters()[i];
         parameters_.push_back({value.name, value.type, offsets[i], access[i], extents, strides});
         if (value.type.is(ir::TypeKind::Array)) {
-            arrays_.push_back({offsets[i], ir::size_of(value.type.target()), value.type.ndim()});
+            arrays_.push_back({offsets[i], ir::size_of(value.type.target()), value.type.ndim(), access[i].write});
         }
     }
     block_bytes_ = offsets.back();
@@ -91,7 +91,19 @@ const codegen::GpuPlan& Code::gpu_plan() {
     return gpu_plan_;
 }
 
-bool Code::has_dense_arrays(const std::byte* arguments) const {
+codegen::Promise Code::promise(const std::byte* arguments, const codegen::LaunchShape& shape, int64_t threads) {
+    using enum codegen::Promise;
+    const codegen::GpuPlan& plan = gpu_plan();
+    if (plan.coordinates != 0 && shape.ndim > plan.coordinates) return None;
+    if (!plan.sums.empty() && threads % codegen::kWarp != 0) return None;
+    const auto is_bounded = [](int64_t extent) { return extent < codegen::kBoundedExtent; };
+    struct Span {
+        int64_t begin, end;
+        bool written;
+    };
+    std::array<Span, 32> spans;
+    size_t count = 0;
+    bool narrow = plan.narrows && arrays_.size() <= spans.size() && std::ranges::all_of(shape.dims, is_bounded);
     const auto number = [&](int64_t offset) {
         int64_t value = 0;
         std::memcpy(&value, arguments + offset, sizeof(value));
@@ -100,33 +112,48 @@ bool Code::has_dense_arrays(const std::byte* arguments) const {
     for (const GivenArray& array : arrays_) {
         const int64_t address = number(array.offset);
         if (address == 0) continue;  // nothing is reached through its strides
-        if (address % codegen::kDenseAlignment != 0) return false;
+        if (address % codegen::kDenseAlignment != 0) return None;
         int64_t stride = array.element_size;
         for (int d = array.ndim - 1; d >= 0; --d) {
-            if (number(array.offset + ir::descriptor_stride_offset(array.ndim, d)) != stride) return false;
-            stride *= number(array.offset + ir::descriptor_shape_offset(d));
+            if (number(array.offset + ir::descriptor_stride_offset(array.ndim, d)) != stride) return None;
+            const int64_t extent = number(array.offset + ir::descriptor_shape_offset(d));
+            narrow = narrow && is_bounded(extent);
+            stride *= extent;
+        }
+        narrow = narrow && stride <= INT32_MAX;
+        if (narrow) spans[count++] = {address, address + stride, array.written};
+    }
+    for (size_t i = 0; i < count && narrow; ++i) {
+        for (size_t k = 0; k < i && narrow; ++k) {
+            const bool meet = spans[i].begin < spans[k].end && spans[k].begin < spans[i].end;
+            narrow = !meet || (!spans[i].written && !spans[k].written);
         }
     }
-    return true;
+    return narrow ? Narrow : Dense;
 }
 
-codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std::string& architecture, bool dense) {
+codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std::string& architecture,
+                                 codegen::Promise promise) {
     options.architecture = architecture;
-    options.dense = dense;
+    options.dense = promise != codegen::Promise::None;
+    options.narrow = promise == codegen::Promise::Narrow;
     options.contract |= fuse;
     return options;
 }
 
-std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, bool dense) {
+std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promise promise) {
     const bool on_host = device.capabilities().host_memory;
     const std::lock_guard lock(mutex_);
-    auto& slot = loaded_[device.backend() + " " + device.architecture() + (dense ? " dense" : "")];
+    auto& slot = loaded_[device.backend() + " " + device.architecture() +
+                         (promise == codegen::Promise::Narrow  ? " narrow"
+                          : promise == codegen::Promise::Dense ? " dense"
+                                                               : "")];
     // What failed may have wanted for memory.
     if (slot == nullptr || slot->failed()) {
         codegen::Options options = options_;
         options.architecture = device.architecture();
         if (!on_host) {
-            options = options_for_gpu(options_, fuse_on_gpu_, device.architecture() + architecture_suffix_, dense);
+            options = options_for_gpu(options_, fuse_on_gpu_, device.architecture() + architecture_suffix_, promise);
         }
         const Compiled* before = on_host && offered_ ? &*offered_ : nullptr;
         slot =

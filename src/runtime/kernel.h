@@ -42,8 +42,9 @@ struct KernelOptions {
     bool operator==(const KernelOptions&) const = default;
 };
 
-// The options of code for a GPU. dense: launches keep to codegen/gpu_plan.h.
-codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std::string& architecture, bool dense);
+// The options of code for a GPU, for launches that keep a promise.
+codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std::string& architecture,
+                                 codegen::Promise promise);
 
 struct Parameter {
     std::string name;
@@ -88,16 +89,15 @@ class Code {
     // Waits for the host's; not to be called with the GIL held. Throws what the compile threw.
     codegen::KernelEntry wait();
     // The code for a device: asked for when first needed.
-    // `dense`: for launches that keep to what a GPU's plan promises.
-    std::shared_ptr<LoadedKernel> loaded(const Device& device, bool dense = false);
-    // How it runs on a GPU in launches that promise enough; whether the arrays in this block of arguments do.
+    std::shared_ptr<LoadedKernel> loaded(const Device& device, codegen::Promise promise = codegen::Promise::None);
+    // How it runs on a GPU in launches that promise enough; what a launch of blocks of `threads` does.
     const codegen::GpuPlan& gpu_plan();
-    bool has_dense_arrays(const std::byte* arguments) const;
+    codegen::Promise promise(const std::byte* arguments, const codegen::LaunchShape& shape, int64_t threads);
     std::shared_ptr<LoadedKernel> loaded();  // the host's
     bool is_compiled();                      // for any device
     // What a device launches, for a device whose code is not the host's; null while unknown.
-    std::atomic<void*>& handle(int ordinal, bool dense) {
-        return handles_.at((2 * static_cast<size_t>(ordinal)) + (dense ? 1 : 0));
+    std::atomic<void*>& handle(int ordinal, codegen::Promise promise) {
+        return handles_.at((kPromises * static_cast<size_t>(ordinal)) + static_cast<size_t>(promise));
     }
 
     // Whether ranges of items must be whole blocks (codegen::kRunsBlocks); known once ready() is.
@@ -150,11 +150,13 @@ class Code {
         int64_t offset;
         int64_t element_size;
         int ndim;
+        bool written;
     };
     std::vector<GivenArray> arrays_;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<LoadedKernel>> loaded_;  // by the device's backend and architecture
-    std::array<std::atomic<void*>, 64> handles_{};
+    static constexpr size_t kPromises = 3;
+    std::array<std::atomic<void*>, 32 * kPromises> handles_{};
     std::atomic<codegen::KernelEntry> entry_{nullptr};
     std::atomic<bool> runs_blocks_{false};
 };

@@ -36,7 +36,8 @@ FunctionEmitter::FunctionEmitter(ModuleContext& module, const ir::Function& sour
       source_(source),
       target_(target),
       builder_(llvm::BasicBlock::Create(module.llvm.getContext(), "entry", &target)),
-      scalars_(module.llvm, builder_, module.machine, module.options.fast_math) {
+      scalars_(module.llvm, builder_, module.machine, module.options.fast_math),
+      non_negative_(module.options.narrow) {
     builder_.setFastMathFlags(math_flags(module.options));
 }
 
@@ -373,7 +374,33 @@ Value* FunctionEmitter::small_index(const ir::Value* v, int count) {
     return index(v, builder_.getInt64(static_cast<uint64_t>(count)));
 }
 
+Value* FunctionEmitter::narrow_index(const ir::Value* v, Value* extent) {
+    auto* word = builder_.getInt32Ty();
+    Value* place = builder_.CreateIntCast(scalar(v), word, v->type.is_signed());
+    if (non_negative_(v)) return place;
+    // The sign of a wide index is that of all its bits.
+    Value* raw = scalar(v);
+    Value* negative = builder_.CreateICmpSLT(raw, llvm::Constant::getNullValue(raw->getType()));
+    return builder_.CreateSelect(negative, builder_.CreateAdd(place, builder_.CreateTrunc(extent, word)), place);
+}
+
+Value* FunctionEmitter::narrow_address(const ir::Op& op, const Scalars& strides) {
+    const Scalars& array = value(op.operands[0]);
+    Value* place = nullptr;
+    for (size_t d = 0; d + 1 < op.operands.size(); ++d) {
+        Value* part = narrow_index(op.operands[d + 1], array[1 + d]);
+        if (strides[d] != nullptr) part = builder_.CreateMul(part, strides[d], "", true, true);
+        place = place != nullptr ? builder_.CreateAdd(place, part, "", true, true) : part;
+    }
+    const auto size = static_cast<uint64_t>(ir::size_of(op.operands[0]->type.target()));
+    Value* bytes =
+        builder_.CreateMul(builder_.CreateZExt(place, builder_.getInt64Ty()), builder_.getInt64(size), "", true, true);
+    return builder_.CreateGEP(builder_.getInt8Ty(), array[0], bytes);
+}
+
 Value* FunctionEmitter::element_address(const ir::Op& op) {
+    const auto narrow = narrow_strides_.find(op.operands[0]);
+    if (narrow != narrow_strides_.end()) return narrow_address(op, narrow->second);
     const Scalars& array = value(op.operands[0]);
     const auto ndim = static_cast<size_t>(op.operands[0]->type.ndim());
     Value* bytes = nullptr;

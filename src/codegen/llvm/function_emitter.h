@@ -75,6 +75,9 @@ class FunctionEmitter {
         llvm::AllocaInst* value;
         llvm::AllocaInst* address;
     };
+    // From now on places in this array, a parameter that has no gaps, are counted in elements of 32 bits, by these
+    // strides: the launch promises that there are no more (Options::narrow).
+    void count_narrow(const ir::Value* array, Scalars strides) { narrow_strides_[array] = std::move(strides); }
     void sum_up(const ir::Op& atomic, Sum sum) { sums_[&atomic] = sum; }
     void add_to(const ir::Op& atomic, llvm::Value* address, llvm::Value* number);
 
@@ -116,6 +119,8 @@ class FunctionEmitter {
     llvm::Value* small_index(const ir::Value* v, int count);
     llvm::Value* offset(llvm::Value* address, int64_t bytes);
     llvm::Value* element_address(const ir::Op& op);
+    llvm::Value* narrow_index(const ir::Value* v, llvm::Value* extent);
+    llvm::Value* narrow_address(const ir::Op& op, const Scalars& strides);
     llvm::Constant* text(std::string_view bytes);
     llvm::FunctionCallee outside(std::string_view name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters);
 
@@ -130,6 +135,7 @@ class FunctionEmitter {
     std::unordered_map<const ir::Value*, Scalars> values_;
     std::unordered_map<const ir::Value*, int64_t> alignments_;  // of Refs into packed structs and the like
     std::unordered_map<const ir::Op*, Sum> sums_;
+    std::unordered_map<const ir::Value*, Scalars> narrow_strides_;
     std::vector<Loop> loops_;
     Join* if_join_ = nullptr;
     Join* exit_ = nullptr;

@@ -23,6 +23,8 @@ constexpr int kReleaseThreshold = 4;     // of a memory pool
 // Of a multiprocessor, where threads sum for themselves: enough to keep its memory busy, few enough atomics.
 constexpr int64_t kThreadsForSums = 1024;
 constexpr int64_t kMaxBlocks = 0x7fffffff;  // of a grid, in x
+constexpr int64_t kDefaultBlock = 256;      // of launches that do not ask for another
+constexpr int64_t kLeastBlock = 64;
 // Where adjoints keep what does not fit in registers.
 constexpr size_t kHeapBytes = size_t{256} << 20;
 
@@ -397,20 +399,23 @@ void CudaDevice::synchronize() {
 
 // ---- launches ----
 
-FunctionHandle CudaDevice::function_of(Code& code, bool dense) {
-    const std::shared_ptr<LoadedKernel> loaded = code.loaded(*this, dense);
+FunctionHandle CudaDevice::function_of(Code& code, codegen::Promise promise) {
+    const std::shared_ptr<LoadedKernel> loaded = code.loaded(*this, promise);
     auto& image = dynamic_cast<GpuImage&>(loaded->image());
     const FunctionHandle function = image.function(*this, codegen::entry_symbol(loaded->name()));
     if (code.origin.load(std::memory_order_relaxed) == nullptr) {
         code.origin.store(launch_origin(described(code), code.location()), std::memory_order_relaxed);
     }
     allow_large_clusters(function, cluster_of(*this, code));
-    code.handle(ordinal(), dense).store(function, std::memory_order_release);
+    code.handle(ordinal(), promise).store(function, std::memory_order_release);
     return function;
 }
 
 // Threads of dense code may take several items, and then the blocks are others than the user has counted.
-FunctionHandle CudaDevice::function(Code& code) { return function_of(code, cluster_of(*this, code) == 1); }
+FunctionHandle CudaDevice::function(Code& code) {
+    if (cluster_of(*this, code) > 1) return function_of(code, codegen::Promise::None);
+    return function_of(code, code.gpu_plan().usual());
+}
 
 void CudaDevice::prepare(Code& code) {
     const Guard guard(*this);
@@ -448,11 +453,11 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
     check_clusters(code.name(), cluster, items, options);
     const Guard guard(*this);
     const codegen::GpuPlan& plan = code.gpu_plan();
-    const int64_t threads = options.block_dim;
-    const bool dense = cluster == 1 && (plan.coordinates == 0 || shape.ndim <= plan.coordinates) &&
-                       (plan.sums.empty() || threads % codegen::kWarp == 0) && code.has_dense_arrays(arguments);
-    auto* function = static_cast<FunctionHandle>(code.handle(ordinal(), dense).load(std::memory_order_acquire));
-    if (function == nullptr) function = function_of(code, dense);
+    int64_t threads = options.block_dim;
+    const codegen::Promise promise = cluster == 1 ? code.promise(arguments, shape, threads) : codegen::Promise::None;
+    const bool dense = promise != codegen::Promise::None;
+    auto* function = static_cast<FunctionHandle>(code.handle(ordinal(), promise).load(std::memory_order_acquire));
+    if (function == nullptr) function = function_of(code, promise);
     if (items == 0) return;
     int64_t blocks = std::min(kMaxBlocks, options.max_blocks > 0 ? options.max_blocks : kMaxBlocks);
     const bool takes_all = dense && !plan.sums.empty();  // its threads go on until no items are left
@@ -460,6 +465,10 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
     blocks -= blocks % cluster;
     const int64_t items_of_thread = dense ? plan.items : 1;
     const int64_t groups = (items + items_of_thread - 1) / items_of_thread;  // of items that a thread takes together
+    // Few items wait for memory and not for units: they are spread over all multiprocessors.
+    if (plan.free_blocks && !takes_all && cluster == 1 && options.max_blocks == 0 && threads == kDefaultBlock) {
+        while (threads > kLeastBlock && groups <= threads * (multiprocessors_ - 1)) threads /= 2;
+    }
     auto* stream =
         options.stream != nullptr ? static_cast<StreamHandle>(options.stream) : stream_.load(std::memory_order_acquire);
     int64_t begin = 0;

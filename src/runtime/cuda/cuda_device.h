@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/gpu_plan.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/failure.h"
 #include "runtime/cuda/graph_memory.h"
@@ -104,7 +105,7 @@ class CudaDevice final : public Device {
   private:
     // Keeps in mind, for errors that come late, what was launched.
     void note(const Code& code, StreamHandle stream);
-    FunctionHandle function_of(Code& code, bool dense);
+    FunctionHandle function_of(Code& code, codegen::Promise promise);
     void* allocate_for_recording(size_t bytes, bool zeroed);
     // With zeros; where that fails the memory goes again.
     void fill_new(Address memory, size_t bytes);

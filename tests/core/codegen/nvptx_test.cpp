@@ -73,6 +73,38 @@ TEST(Nvptx, StridesOfDenseArraysAreConstants) {
     EXPECT_EQ(assemble(ptx, "sm_75"), "");
 }
 
+// Writes to y[(i - 1 + n) % n, j] and reads x[i, j] before and after.
+constexpr const char* kAround = R"(kernel @k(%x: array<f32, 2>, %y: array<f32, 2>) {
+  %i = thread.index [0] : i32
+  %j = thread.index [1] : i32
+  %one = const 1 : i32
+  %n = shape(%y) [0] : i32
+  %0 = sub(%i, %one) : i32
+  %1 = add(%0, %n) : i32
+  %r = rem(%1, %n) : i32
+  %2 = at(%x, %i, %j) : ref<f32>
+  %3 = load(%2) : f32
+  %4 = at(%y, %r, %j) : ref<f32>
+  %sum = add(%3, %3) : f32
+  store(%4, %sum)
+  %5 = load(%2) : f32
+  %6 = at(%y, %j, %r) : ref<f32>
+  store(%6, %5)
+  return
+}
+)";
+
+TEST(Nvptx, NarrowLaunchesFindPlacesIn32BitsAndReadOnce) {
+    const std::string dense = of_text(kAround, {.dense = true});
+    EXPECT_EQ(count(dense, "ld.global.f32"), 2U) << "the write may have changed it: " << dense;
+    const std::string narrow = of_text(kAround, {.dense = true, .narrow = true});
+    EXPECT_EQ(count(narrow, "ld.global.f32"), 1U) << narrow;
+    EXPECT_LT(count(narrow, ".s64"), count(dense, ".s64"));
+    // The remainder is an index that needs no look at its sign.
+    EXPECT_LT(count(narrow, "selp"), count(dense, "selp")) << narrow;
+    EXPECT_EQ(assemble(narrow, "sm_75"), "");
+}
+
 TEST(Nvptx, SumsInThreadsAndWarpsBeforeItAddsToOneAddress) {
     const auto text = [] {
         return std::string(R"(kernel @k(%x: array<T, 1>, %o: array<T, 1>) {

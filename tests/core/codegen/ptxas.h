@@ -55,8 +55,8 @@ inline std::string ptx_of(const ir::Module& module, const codegen::Options& opti
 }
 
 inline void expect_assembles(const ir::Module& module) {
-    for (const bool dense : {false, true}) {
-        const std::string ptx = ptx_of(module, {.dense = dense});
+    for (const auto& [dense, narrow] : {std::pair(false, false), {true, false}, {true, true}}) {
+        const std::string ptx = ptx_of(module, {.dense = dense, .narrow = narrow});
         EXPECT_EQ(assemble(ptx, "sm_75"), "") << ptx;
     }
 }

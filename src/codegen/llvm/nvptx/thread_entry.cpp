@@ -17,6 +17,7 @@
 #include "codegen/backend.h"
 #include "codegen/gpu_plan.h"
 #include "codegen/llvm/function_emitter.h"
+#include "codegen/llvm/nvptx/arrays_apart.h"
 #include "codegen/llvm/nvptx/nvptx_machine.h"
 #include "ir/layout.h"
 
@@ -83,6 +84,7 @@ class ThreadEntry {
             if_inside(item, [&] { emit_item(item); });
             b_.CreateRetVoid();
         }
+        if (module_.options.narrow) say_apart(target_, arrays_);
     }
 
   private:
@@ -253,6 +255,8 @@ class ThreadEntry {
                 leaves[leaf] = b_.CreateAddrSpaceCast(b_.CreateAddrSpaceCast(leaves[leaf], global), b_.getPtrTy());
             }
             if (module_.options.dense && parameter->type.is(ir::TypeKind::Array)) make_dense(parameter->type, leaves);
+            if (module_.options.narrow && parameter->type.is(ir::TypeKind::Array)) make_narrow(parameter, leaves);
+            if (parameter->type.is(ir::TypeKind::Array)) arrays_.push_back(leaves[0]);
             emitter_.set(parameter, std::move(leaves));
         }
     }
@@ -266,6 +270,18 @@ class ThreadEntry {
             leaves[1 + ndim + d] = stride;
             if (d > 0) stride = b_.CreateMul(stride, leaves[1 + d], "", true, true);
         }
+    }
+
+    // In arrays of one dimension the addresses of bytes cost nothing.
+    void make_narrow(const ir::Value* array, const Scalars& leaves) {
+        const auto ndim = static_cast<size_t>(array->type.ndim());
+        if (ndim < 2) return;
+        Scalars strides(ndim);
+        for (size_t d = ndim - 1; d-- > 0;) {
+            Value* extent = b_.CreateTrunc(leaves[1 + d + 1], b_.getInt32Ty());
+            strides[d] = strides[d + 1] == nullptr ? extent : b_.CreateMul(strides[d + 1], extent, "", true, true);
+        }
+        emitter_.count_narrow(array, std::move(strides));
     }
 
     // By division from the last dimension on; in 32 bits where the launch is small enough, which is cheap on a GPU.
@@ -342,6 +358,7 @@ class ThreadEntry {
     llvm::IRBuilder<>& b_;
     llvm::Function& target_;
     GpuPlan plan_;
+    llvm::SmallVector<Value*, 8> arrays_;  // where those begin that the kernel is given
 };
 
 }  // namespace

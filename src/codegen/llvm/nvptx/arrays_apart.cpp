@@ -1,0 +1,47 @@
+#include "codegen/llvm/nvptx/arrays_apart.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/MDBuilder.h>
+
+namespace weft::codegen::llvm_backend {
+namespace {
+
+// Where the address comes from; for what is chosen when it runs, the choice.
+const llvm::Value* origin(const llvm::Value* address) {
+    while (const auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(address)) address = step->getPointerOperand();
+    return address;
+}
+
+const llvm::Value* accessed(const llvm::Instruction& i) {
+    if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) return update->getPointerOperand();
+    if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) return exchange->getPointerOperand();
+    return llvm::getLoadStorePointerOperand(&i);
+}
+
+}  // namespace
+
+void say_apart(llvm::Function& kernel, llvm::ArrayRef<llvm::Value*> arrays) {
+    if (arrays.size() < 2) return;
+    auto& context = kernel.getContext();
+    llvm::MDBuilder builder(context);
+    llvm::MDNode* domain = builder.createAnonymousAliasScopeDomain("arrays");
+    llvm::SmallVector<llvm::Metadata*, 8> scopes;
+    for (size_t k = 0; k < arrays.size(); ++k) scopes.push_back(builder.createAnonymousAliasScope(domain, "array"));
+    llvm::DenseMap<const llvm::Value*, std::pair<llvm::MDNode*, llvm::MDNode*>> said;
+    for (size_t k = 0; k < arrays.size(); ++k) {
+        llvm::SmallVector<llvm::Metadata*, 8> others = scopes;
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(k));
+        said[arrays[k]] = {llvm::MDNode::get(context, {scopes[k]}), llvm::MDNode::get(context, others)};
+    }
+    for (llvm::Instruction& i : llvm::instructions(kernel)) {
+        const llvm::Value* address = accessed(i);
+        const auto place = address != nullptr ? said.find(origin(address)) : said.end();
+        if (place == said.end()) continue;
+        i.setMetadata(llvm::LLVMContext::MD_alias_scope, place->second.first);
+        i.setMetadata(llvm::LLVMContext::MD_noalias, place->second.second);
+    }
+}
+
+}  // namespace weft::codegen::llvm_backend
