@@ -28,6 +28,9 @@ find_package(Threads REQUIRED)
 target_include_directories(weft PUBLIC "${PROJECT_SOURCE_DIR}/src" "${weft_generated_dir}")
 target_link_libraries(weft PRIVATE weft_compile_options weft_keep_statics Threads::Threads ${CMAKE_DL_LIBS})
 target_compile_features(weft PUBLIC cxx_std_20)
+# The same bits on processors with and without instructions that multiply and add (runtime/cpu/wide.h).
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/runtime/prefix_sum.cpp"
+                            "${PROJECT_SOURCE_DIR}/src/runtime/reductions.cpp" PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 set_target_properties(weft PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${weft_library_dir}" INSTALL_RPATH "${weft_rpath}")
 if(NOT WEFT_SANITIZE)
   target_link_options(weft PRIVATE -Wl,-z,defs)

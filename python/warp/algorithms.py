@@ -129,12 +129,7 @@ def segmented_sort_pairs(keys, values, count, segment_start_indices, segment_end
     if not keys.device.is_cpu:  # what is no range is left alone there: the host does not wait to look at them
         _by_kernels().sort_segments(keys, values, count, begins, ends)
         return
-    begins, ends = begins.list(), ends.list()
-    for index, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        if not 0 <= begin <= end <= count:
-            raise ValueError(f"Invalid segment range at index {index}: [{begin}, {end}) of {count} elements")
-    for begin, end in zip(begins, ends, strict=True):
-        _core.sort_pairs(keys, values, begin, end - begin, 0, 32)
+    _core.sort_segments(keys, values, count, begins, ends)
 
 
 def _check_not_recorded(function, out):

@@ -16,6 +16,10 @@ void export_algorithms(nb::module_& m) {
           [](const Array& keys, const Array& values, int64_t begin, int64_t count, int begin_bit, int end_bit) {
               perform(runtime::SortStep{keys, values, begin, count, begin_bit, end_bit});
           });
+    m.def("sort_segments",
+          [](const Array& keys, const Array& values, int64_t count, const Array& starts, const Array& ends) {
+              perform(runtime::SegmentSortStep{keys, values, count, starts, ends});
+          });
     m.def("encode_runs",
           [](const Array& values, int64_t count, const Array& run_values, const Array& run_lengths, const Array& runs) {
               perform(runtime::RunsStep{values, count, run_values, run_lengths, runs});

@@ -16,6 +16,10 @@ void scan(const Array& in, const Array& out, bool inclusive);
 // values of 4 or 8 bytes.
 void sort_pairs(const Array& keys, const Array& values, int64_t begin, int64_t count, int begin_bit, int end_bit);
 
+// Sorts the pairs of each segment [starts[k], ends[k]) by themselves, by all bits of the keys. Throws UserError (Value)
+// for what is no range of the first `count` pairs. Segments that overlap are sorted one after the other.
+void sort_segments(const Array& keys, const Array& values, int64_t count, const Array& starts, const Array& ends);
+
 // Runs of equal int32 values among the first `count`; `runs` gets their number.
 void encode_runs(const Array& values, int64_t count, const Array& run_values, const Array& run_lengths,
                  const Array& runs);

@@ -30,6 +30,7 @@ struct Runner {
     void operator()(const CopyStep& s) const { copy(s.to, s.from); }
     void operator()(const ScanStep& s) const { scan(s.in, s.out, s.inclusive); }
     void operator()(const SortStep& s) const { sort_pairs(s.keys, s.values, s.begin, s.count, s.begin_bit, s.end_bit); }
+    void operator()(const SegmentSortStep& s) const { sort_segments(s.keys, s.values, s.count, s.starts, s.ends); }
     void operator()(const RunsStep& s) const { encode_runs(s.values, s.count, s.run_values, s.run_lengths, s.runs); }
     void operator()(const SumStep& s) const { sum_along(s.values, s.out, s.axis, s.count); }
     void operator()(const InnerStep& s) const { inner_along(s.a, s.b, s.out, s.axis, s.count); }

@@ -73,11 +73,17 @@ struct LoopStep {
     Array condition;
     std::shared_ptr<Graph> body;
 };
+// Sorts inside the segments that lie in `starts` and `ends` when the step runs.
+struct SegmentSortStep {
+    Array keys, values;
+    int64_t count;
+    Array starts, ends;
+};
 struct PartStep {
     std::shared_ptr<Graph> graph;
 };
 using Step = std::variant<LaunchStep, FillStep, CopyStep, ScanStep, SortStep, RunsStep, SumStep, InnerStep, BranchStep,
-                          LoopStep, PartStep>;
+                          LoopStep, PartStep, SegmentSortStep>;
 
 // Throws what a launch throws.
 void run(const Step& step);

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "builtins/textures.h"
 #include "ir/layout.h"
 #include "ir/text.h"
 #include "runtime/array_places.h"
@@ -55,6 +54,10 @@ void describe(File& file, ScanStep& s) {
 template <typename File>
 void describe(File& file, SortStep& s) {
     file.items(s.keys, s.values, s.begin, s.count, s.begin_bit, s.end_bit);
+}
+template <typename File>
+void describe(File& file, SegmentSortStep& s) {
+    file.items(s.keys, s.values, s.count, s.starts, s.ends);
 }
 template <typename File>
 void describe(File& file, RunsStep& s) {
@@ -210,7 +213,6 @@ class Writer {
         for (const Parameter& parameter : s.code->parameters()) {
             const std::string who = "argument '" + parameter.name + "' of kernel '" + s.code->name() + "'";
             std::vector<ArrayPlace> places;
-            if (builtins::contains_texture(parameter.type)) refuse_save(who + " holds a texture");
             find_arrays(parameter.type, parameter.offset, places);
             for (const ArrayPlace& place : places) {
                 if (place.type.target().contains_array()) refuse_save("the elements of " + who + " hold arrays");
@@ -282,6 +284,7 @@ void add_memory(Regions& regions, const Step& step) {
         void operator()(const CopyStep& s) const { arrays(s.to, s.from); }
         void operator()(const ScanStep& s) const { arrays(s.in, s.out); }
         void operator()(const SortStep& s) const { arrays(s.keys, s.values); }
+        void operator()(const SegmentSortStep& s) const { arrays(s.keys, s.values, s.starts, s.ends); }
         void operator()(const RunsStep& s) const { arrays(s.values, s.run_values, s.run_lengths, s.runs); }
         void operator()(const SumStep& s) const { arrays(s.values, s.out); }
         void operator()(const InnerStep& s) const { arrays(s.a, s.b, s.out); }

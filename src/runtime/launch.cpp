@@ -5,10 +5,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "base/error.h"
 #include "ir/layout.h"
+#include "runtime/cpu/cache_size.h"
 #include "runtime/cpu/host_symbols.h"
 #include "runtime/extents.h"
 #include "runtime/private_copies.h"
@@ -153,16 +153,6 @@ bool owns_elements(const Code& code, const std::byte* arguments, const codegen::
         }
     }
     return true;
-}
-
-int64_t cache_bytes() {
-    static const int64_t bytes = [] {
-        // sysconf() adds up what is not shared by the threads of this process. "32768K".
-        int64_t kilobytes = 0;
-        std::ifstream("/sys/devices/system/cpu/cpu0/cache/index3/size") >> kilobytes;
-        return (kilobytes > 0 ? kilobytes : int64_t{32} << 10) << 10;
-    }();
-    return bytes;
 }
 
 // Whether some array is only written, and all of them together do not fit in the caches.

@@ -33,6 +33,47 @@ def test_scans(dtype, n):
     assert np.array_equal(a.numpy(), np.cumsum(data, dtype=data.dtype))
 
 
+@pytest.fixture
+def threads():
+    yield lambda count: setattr(wp.config, "cpu_threads", count)
+    wp.config.cpu_threads = 0
+
+
+@pytest.mark.parametrize("dtype", [wp.float32, wp.float64], **ids)
+@pytest.mark.parametrize("n", [100_001, 5_000_003])  # of which the second lies in no cache
+@pytest.mark.parametrize("view", [np.s_[:], np.s_[1:], np.s_[::3]], ids=str)
+@pytest.mark.parametrize("inclusive", [True, False])
+def test_scans_of_floats_round_once_whatever_the_threads(threads, dtype, n, view, inclusive):
+    data = random_of(dtype, n)
+    whole = wp.zeros(n, dtype=dtype)
+    found = []
+    for count in (1, 2, 3, 7):
+        threads(count)
+        whole.fill_(7.0)
+        utils.array_scan(wp.array(data)[view], whole[view], inclusive)
+        found.append(whole.numpy().copy())
+    for other in found[1:]:
+        assert np.array_equal(other, found[0])
+    x = data[view].astype(np.longdouble)
+    sums = np.cumsum(x) - (0 if inclusive else x)
+    # The additions are off by at most so much of what has been added up.
+    off = np.abs(found[0][view] - sums) - 1e-13 * np.cumsum(np.abs(x))
+    assert (off <= 0.5 * np.spacing(np.abs(sums).astype(data.dtype))).all()
+    left = np.ones(n, dtype=bool)
+    left[view] = False
+    assert (found[0][left] == 7.0).all()
+
+
+@pytest.mark.parametrize("shift", [1, -1, 40_000])
+def test_scans_into_memory_that_overlaps(shift):
+    n = 200_000
+    data = RNG.integers(-9, 9, n + abs(shift)).astype(np.int32)
+    a = wp.array(data)
+    source, target = (np.s_[:n], np.s_[shift:]) if shift > 0 else (np.s_[-shift:], np.s_[:n])
+    utils.array_scan(a[source], a[target])
+    assert np.array_equal(a.numpy()[target], np.cumsum(data[source], dtype=np.int32))
+
+
 def test_scans_of_vectors():
     data = RNG.integers(-9, 9, (500, 3)).astype(np.float32)
     out = wp.zeros(500, dtype=wp.vec3)
@@ -54,6 +95,24 @@ def test_sorts(dtype, n):
     assert np.array_equal(values.numpy()[:n], order)
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("digits", [(0,), (1,), (0, 3), (0, 2, 3), ()], ids=str)
+def test_sorts_of_keys_that_share_digits(threads, count, digits):
+    threads(count)
+    n = 150_001
+    data = np.full(n, 0x01020304, dtype=np.int32)
+    for digit in digits:
+        data ^= RNG.integers(0, 256, n).astype(np.int32) << (8 * digit)
+    keys, values = wp.zeros(2 * n, dtype=int), wp.zeros(2 * n, dtype=wp.int64)
+    keys[:n].assign(data)
+    values[:n].assign(np.arange(n))
+    utils.radix_sort_pairs(keys, values, n)
+    order = np.argsort(data, kind="stable")
+    assert np.array_equal(keys.numpy()[:n], data[order])
+    assert np.array_equal(values.numpy()[:n], order)
+    assert not keys.numpy()[n:].any()
+
+
 def test_sorts_by_some_bits():
     data = RNG.integers(0, 2**16, 500).astype(np.int32)
     keys, values = wp.array(np.tile(data, 2)), wp.array(np.arange(1000, dtype=np.int32))
@@ -73,6 +132,44 @@ def test_segments(explicit_ends):
     assert np.array_equal(values.numpy()[:100], order)
 
 
+def test_many_segments():
+    n = 200_000
+    data = RNG.standard_normal(n).astype(np.float32)
+    bounds = np.unique(np.concatenate([[0, 3, 70_000, n], RNG.integers(0, n, 900)])).astype(np.int32)
+    keys, values = wp.array(np.tile(data, 2)), wp.array(np.arange(2 * n, dtype=np.int32))
+    # In any order.
+    order = RNG.permutation(len(bounds) - 1)
+    utils.segmented_sort_pairs(keys, values, n, wp.array(bounds[:-1][order]), wp.array(bounds[1:][order]))
+    order = np.concatenate([a + np.argsort(data[a:b], kind="stable") for a, b in itertools.pairwise(bounds)])
+    assert np.array_equal(keys.numpy()[:n], data[order])
+    assert np.array_equal(values.numpy()[:n], order)
+
+
+def test_segments_that_overlap_are_sorted_one_after_the_other():
+    data = RNG.integers(-50, 50, 1000).astype(np.int32)
+    ranges = [(100, 900), (0, 500), (400, 1000)]
+    keys, values = wp.array(np.tile(data, 2)), wp.array(np.arange(2000, dtype=np.int32))
+    starts, ends = (wp.array(np.array(bounds, dtype=np.int32)) for bounds in zip(*ranges, strict=True))
+    utils.segmented_sort_pairs(keys, values, 1000, starts, ends)
+    for a, b in ranges:
+        data[a:b] = np.sort(data[a:b])
+    assert np.array_equal(keys.numpy()[:1000], data)
+
+
+def test_captured_segments_are_those_of_the_replay():
+    data = np.array([4, 3, 2, 1], dtype=np.int32)
+    keys, values = wp.array(np.tile(data, 2)), wp.zeros(8, dtype=int)
+    bounds = wp.array(np.array([0, 4], dtype=np.int32))
+    with wp.ScopedCapture() as capture:
+        utils.segmented_sort_pairs(keys, values, 4, bounds)
+    bounds.assign(np.array([0, 2], dtype=np.int32))
+    wp.capture_launch(capture.graph)
+    assert keys.list()[:4] == [3, 4, 2, 1]
+    bounds.assign(np.array([0, 5], dtype=np.int32))
+    with pytest.raises(ValueError, match="index 0: "):
+        wp.capture_launch(capture.graph)
+
+
 @pytest.mark.parametrize("data", [[], [5], [1, 1, 1], [1, 2, 2, 1, 3, 3, 3]], ids=str)
 def test_run_lengths(data):
     n = len(data)
@@ -82,6 +179,45 @@ def test_run_lengths(data):
     assert found == len(starts)
     assert values.list()[:found] == [data[i] for i in starts]
     assert lengths.list()[:found] == np.diff([*starts, n]).tolist()
+
+
+def test_many_run_lengths(threads):
+    n = 300_000
+    # Short runs, and one that is longer than what a thread takes.
+    data = np.repeat(RNG.integers(0, 3, n).astype(np.int32), RNG.integers(1, 4, n))[:n]
+    data[50_000:190_000] = 7
+    starts = np.flatnonzero(np.concatenate([[True], data[1:] != data[:-1]]))
+    for count in (1, 2, 5):
+        threads(count)
+        values, lengths = wp.zeros(n, dtype=int), wp.zeros(n, dtype=int)
+        found = utils.runlength_encode(wp.array(data), values, lengths)
+        assert found == len(starts)
+        assert np.array_equal(values.numpy()[:found], data[starts])
+        assert np.array_equal(lengths.numpy()[:found], np.diff([*starts, n]))
+        assert not lengths.numpy()[found:].any()
+    in_place = wp.array(data)
+    assert utils.runlength_encode(in_place, in_place, lengths) == len(starts)
+    assert np.array_equal(in_place.numpy()[:found], data[starts])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("view", [np.s_[:], np.s_[1::3]], ids=str)
+def test_long_sums_do_not_depend_on_threads(threads, dtype, view):
+    x, y = (RNG.standard_normal(1_000_003).astype(dtype) for _ in range(2))
+    a, b = wp.array(x)[view], wp.array(y)[view]
+    sums, products = [], []
+    for count in (1, 2, 5):
+        threads(count)
+        sums.append(utils.array_sum(a))
+        products.append(utils.array_inner(a, b))
+    assert len(set(sums)) == len(set(products)) == 1
+    exact, exact_product = (v[view].astype(np.longdouble) for v in (x, y))
+    # Rounded to float32 at the end; what the additions in float64 lose is far below that.
+    for found, wanted, size in (
+        (sums[0], exact.sum(), np.abs(exact).sum()),
+        (products[0], exact @ exact_product, np.abs(exact * exact_product).sum()),
+    ):
+        assert abs(found - wanted) <= np.finfo(dtype).eps * abs(wanted) + 1e-13 * size
 
 
 @pytest.mark.parametrize("dtype", [wp.float32, wp.float64, wp.vec3, wp.mat22d], **ids)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -76,8 +75,8 @@ class CudaDevice final : public Device {
     std::string architecture() const override { return architecture_; }
     void* allocate(int64_t bytes, bool zeroed) override;
     void release(void* memory, int64_t bytes) noexcept override;
-    // Gives back what nobody uses any more, code or a texture, when the device has run all that was asked for.
-    void retire(std::function<void()> release);
+    // Code that nobody launches any more; unloaded when the device has run all that was asked for.
+    void retire(ModuleHandle code);
     void synchronize() override;
     int64_t total_memory() const override;
     int64_t free_memory() const override;
@@ -128,7 +127,7 @@ class CudaDevice final : public Device {
     bool pool_enabled_ = false;
     Failure* failure_ = nullptr;
     std::mutex retired_mutex_;
-    std::vector<std::function<void()>> retired_;
+    std::vector<ModuleHandle> retired_;
 };
 
 // All of them; none where there is no driver.

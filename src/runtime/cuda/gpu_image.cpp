@@ -24,9 +24,7 @@ struct Link {
 }  // namespace
 
 GpuImage::~GpuImage() {
-    for (const Module& module : modules_) {
-        module.device->retire([handle = module.handle] { driver().cuModuleUnload(handle); });
-    }
+    for (const Module& module : modules_) module.device->retire(module.handle);
 }
 
 ModuleHandle GpuImage::load(CudaDevice& device) const {
