@@ -1,5 +1,6 @@
-// Keys become unsigned numbers that sort as the keys do. A pass counts the digits of each part of the pairs, tells each
-// part where its pairs of each digit go, and moves them: parts side by side, in each part in order.
+// Keys become unsigned numbers that sort as the keys do. All digits are counted in one reading, and those that all keys
+// share are skipped. A pass tells each part of the pairs where its pairs of each digit go, and moves them: parts side
+// by side, in each part in order. The first pass reads the arrays, the last one writes them.
 #include "runtime/radix_sort.h"
 
 #include <algorithm>
@@ -38,6 +39,20 @@ struct Order {
     Key original(Key bits) const { return bits ^ ((bits & kSign) != 0 ? positive : negative); }
 };
 
+// Numbers of an array of the user's.
+template <typename T>
+struct Place {
+    std::byte* data;
+
+    T read(int64_t i) const {
+        T value;
+        std::memcpy(&value, address(i), sizeof(T));
+        return value;
+    }
+    void write(int64_t i, T value) const { std::memcpy(address(i), &value, sizeof(T)); }
+    std::byte* address(int64_t i) const { return data + i * static_cast<int64_t>(sizeof(T)); }
+};
+
 template <typename Key, typename Value>
 struct Pair {
     Key key;
@@ -70,6 +85,9 @@ struct Digit {
     }
 };
 
+// For writing: a store that finds no line of its place holds up all after it.
+inline void prefetch_line_after(const void* place) { __builtin_prefetch(static_cast<const std::byte*>(place) + 64, 1); }
+
 // Calls work(part, begin, end) for the parts of [0, count), side by side.
 template <typename Work>
 void by_parts(int64_t count, int64_t parts, const Work& work) {
@@ -88,80 +106,146 @@ void insertion_sort(P* pairs, int64_t count, const Digit& all) {
     }
 }
 
-// Whether anything moved: not where all pairs have one digit.
-template <typename P>
-bool pass(const P* from, P* to, int64_t count, std::vector<Counts>& counts, Digit digit) {
-    const auto parts = static_cast<int64_t>(counts.size());
-    by_parts(count, parts, [&, digit](int64_t part, int64_t begin, int64_t end) {
-        Counts mine{};
-        for (int64_t i = begin; i < end; ++i) ++mine[digit.of(from[i].key)];
-        counts[static_cast<size_t>(part)] = mine;
-    });
-    int64_t start = 0;
-    for (size_t d = 0; d < kDigits; ++d) {
-        const int64_t before = start;
-        for (Counts& mine : counts) start += std::exchange(mine[d], start);
-        if (start - before == count) return false;
-    }
-    by_parts(count, parts, [&, digit](int64_t part, int64_t begin, int64_t end) {
-        Counts mine = counts[static_cast<size_t>(part)];
-        for (int64_t i = begin; i < end; ++i) to[mine[digit.of(from[i].key)]++] = from[i];
-    });
-    return true;
-}
-
 template <typename Key, typename Value>
 class Sorter {
   public:
     Sorter(std::byte* keys, ir::Scalar type, std::byte* values, int begin_bit, int end_bit)
-        : keys_(keys), values_(values), order_(type), begin_bit_(begin_bit), end_bit_(end_bit) {}
+        : keys_{keys}, values_{values}, order_(type), all_bits_(digit(begin_bit, end_bit - begin_bit)) {
+        int bit = begin_bit;
+        for (Digit& made : digits_) {
+            made = bit < end_bit ? digit(bit, std::min(kDigitBits, end_bit - bit)) : Digit{0, 0};
+            bit += kDigitBits;
+        }
+    }
 
     void sort(const PairRange& range) const {
-        const int64_t count = range.count;
-        const Scratch<P> first(count);
-        const Scratch<P> second(count);
-        P* pairs = first.data();
-        P* aside = second.data();
-        const int64_t parts = std::clamp<int64_t>(count / kPart, 1, 4 * int64_t{Runtime::get().pool().threads()});
-        by_parts(count, parts, [&](int64_t, int64_t begin, int64_t end) { read(range.begin, pairs, begin, end); });
-        if (count <= kFew) {
-            const int bits = end_bit_ - begin_bit_;
-            insertion_sort(pairs, count, {begin_bit_, bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1});
+        const Arrays arrays{{keys_.address(range.begin)}, {values_.address(range.begin)}, order_};
+        if (range.count <= kFew) {
+            std::array<P, kFew> pairs;
+            for (int64_t i = 0; i < range.count; ++i) pairs[static_cast<size_t>(i)] = arrays.read(i);
+            insertion_sort(pairs.data(), range.count, all_bits_);
+            for (int64_t i = 0; i < range.count; ++i) arrays.write(i, pairs[static_cast<size_t>(i)]);
         } else {
-            std::vector<Counts> counts(static_cast<size_t>(parts));
-            for (int bit = begin_bit_; bit < end_bit_; bit += kDigitBits) {
-                const Digit digit{bit, (uint64_t{1} << std::min(kDigitBits, end_bit_ - bit)) - 1};
-                if (pass(pairs, aside, count, counts, digit)) std::swap(pairs, aside);
-            }
+            sort_by_digits(arrays, range.count);
         }
-        by_parts(count, parts, [&](int64_t, int64_t begin, int64_t end) { write(range.begin, pairs, begin, end); });
     }
 
   private:
     using P = Pair<Key, Value>;
+    static constexpr size_t kMostDigits = sizeof(Key);
 
-    void read(int64_t at, P* pairs, int64_t begin, int64_t end) const {
-        for (int64_t i = begin; i < end; ++i) {
-            std::memcpy(&pairs[i].key, keys_ + (at + i) * kKeySize, sizeof(Key));
-            std::memcpy(&pairs[i].value, values_ + (at + i) * kValueSize, sizeof(Value));
-            pairs[i].key = order_.sortable(pairs[i].key);
+    struct Arrays {
+        Place<Key> keys;
+        Place<Value> values;
+        Order<Key> order;
+
+        Key key(int64_t i) const { return order.sortable(keys.read(i)); }
+        P read(int64_t i) const { return {key(i), values.read(i)}; }
+        void write(int64_t i, const P& pair) const {
+            keys.write(i, order.original(pair.key));
+            values.write(i, pair.value);
         }
-    }
-    void write(int64_t at, const P* pairs, int64_t begin, int64_t end) const {
-        for (int64_t i = begin; i < end; ++i) {
-            const Key key = order_.original(pairs[i].key);
-            std::memcpy(keys_ + (at + i) * kKeySize, &key, sizeof(Key));
-            std::memcpy(values_ + (at + i) * kValueSize, &pairs[i].value, sizeof(Value));
+        void prefetch_after(int64_t i) const {
+            prefetch_line_after(keys.address(i));
+            prefetch_line_after(values.address(i));
         }
+    };
+
+    struct Pairs {
+        P* data;
+
+        Key key(int64_t i) const { return data[i].key; }
+        const P& read(int64_t i) const { return data[i]; }
+        void write(int64_t i, const P& pair) const { data[i] = pair; }
+        void prefetch_after(int64_t i) const { prefetch_line_after(data + i); }
+    };
+
+    static Digit digit(int shift, int bits) { return {shift, bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1}; }
+
+    void sort_by_digits(const Arrays& arrays, int64_t count) const {
+        const int threads = Runtime::get().pool().threads();
+        const int64_t parts = threads == 1 ? 1 : std::clamp<int64_t>(count / kPart, 1, 4 * int64_t{threads});
+        std::vector<std::vector<Counts>> counts(digits_.size(), std::vector<Counts>(static_cast<size_t>(parts)));
+        by_parts(count, parts, [&](int64_t part, int64_t begin, int64_t end) {
+            count_all(arrays, begin, end, [&](size_t d) -> Counts& { return counts[d][static_cast<size_t>(part)]; });
+        });
+        std::vector<size_t> differing;
+        for (size_t d = 0; d < digits_.size(); ++d) {
+            if (!share_digit(counts[d], count)) differing.push_back(d);
+        }
+        if (differing.empty()) return;
+        const Scratch<P> first(count);
+        const Scratch<P> second(differing.size() > 2 ? count : 0);
+        Pairs pairs{first.data()};
+        Pairs aside{second.data()};
+        move(arrays, pairs, count, counts[differing[0]], digits_[differing[0]]);
+        for (size_t k = 1; k < differing.size(); ++k) {
+            std::vector<Counts>& mine = counts[differing[k]];
+            const Digit by = digits_[differing[k]];
+            if (parts > 1) count_digits(pairs, count, mine, by);
+            if (k + 1 == differing.size()) return move(pairs, arrays, count, mine, by);
+            move(pairs, aside, count, mine, by);
+            std::swap(pairs, aside);
+        }
+        by_parts(count, parts, [&](int64_t, int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) arrays.write(i, pairs.read(i));
+        });
     }
 
-    static constexpr auto kKeySize = static_cast<int64_t>(sizeof(Key));
-    static constexpr auto kValueSize = static_cast<int64_t>(sizeof(Value));
-    std::byte* keys_;
-    std::byte* values_;
+    template <typename CountsOf>
+    void count_all(const Arrays& arrays, int64_t begin, int64_t end, const CountsOf& counts_of) const {
+        const Arrays from = arrays;
+        const std::array<Digit, kMostDigits> digits = digits_;
+        std::array<Counts, kMostDigits> mine{};
+        for (int64_t i = begin; i < end; ++i) {
+            const Key key = from.key(i);
+#pragma GCC unroll 8
+            for (size_t d = 0; d < kMostDigits; ++d) ++mine[d][digits[d].of(key)];
+        }
+        for (size_t d = 0; d < kMostDigits; ++d) counts_of(d) = mine[d];
+    }
+
+    static bool share_digit(const std::vector<Counts>& counts, int64_t count) {
+        for (size_t d = 0; d < kDigits; ++d) {
+            int64_t of_all = 0;
+            for (const Counts& mine : counts) of_all += mine[d];
+            if (of_all != 0) return of_all == count;
+        }
+        return true;
+    }
+
+    static void count_digits(const Pairs& pairs, int64_t count, std::vector<Counts>& counts, Digit digit) {
+        by_parts(count, static_cast<int64_t>(counts.size()), [&, digit](int64_t part, int64_t begin, int64_t end) {
+            Counts mine{};
+            for (int64_t i = begin; i < end; ++i) ++mine[digit.of(pairs.key(i))];
+            counts[static_cast<size_t>(part)] = mine;
+        });
+    }
+
+    // `counts` become places.
+    template <typename From, typename To>
+    static void move(const From& from, const To& to, int64_t count, std::vector<Counts>& counts, Digit digit) {
+        int64_t start = 0;
+        for (size_t d = 0; d < kDigits; ++d) {
+            for (Counts& mine : counts) start += std::exchange(mine[d], start);
+        }
+        by_parts(count, static_cast<int64_t>(counts.size()),
+                 [&, from, to, digit](int64_t part, int64_t begin, int64_t end) {
+                     Counts places = counts[static_cast<size_t>(part)];
+                     for (int64_t i = begin; i < end; ++i) {
+                         const P pair = from.read(i);
+                         const int64_t place = places[digit.of(pair.key)]++;
+                         to.write(place, pair);
+                         to.prefetch_after(place);
+                     }
+                 });
+    }
+
+    Place<Key> keys_;
+    Place<Value> values_;
     Order<Key> order_;
-    int begin_bit_;
-    int end_bit_;
+    Digit all_bits_;
+    std::array<Digit, kMostDigits> digits_;  // beyond the last bit all keys have the digit 0
 };
 
 template <typename Key>
