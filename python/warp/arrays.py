@@ -233,6 +233,7 @@ class array(array_views, array_interchange, _core.Array):
                 raise RuntimeError(f"an array of {dtype.__name__} is made from its instances, found {item!r}")
             item._refresh()
             keep.extend(item._weft_arrays())
+            keep.extend(item._weft_textures())
             place = _core.Array(line, self._element, i * self._element.size, (1,), (self._element.size,))
             place._fill(_core.convert(self._element, item))
         if keep:

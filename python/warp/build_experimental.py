@@ -129,7 +129,8 @@ def add_native_type(cls, *, native_name, fields=None, initializer=None):
     cls.ctype = cls
     cls.numpy_dtype, cls.from_ptr = classmethod(_numpy_dtype), classmethod(_from_ptr)
     cls._weft_unusable_ = _Captured()
-    cls._refresh, cls._weft_arrays = lambda self: None, lambda self: ()
+    cls._refresh, cls._weft_arrays, cls._weft_textures = lambda self: None, lambda self: (), lambda self: ()
+    cls._null = classmethod(lambda cls: cls())
     dtypes.CLASSES[kind] = cls
     return cls
 

@@ -20,6 +20,7 @@ MODULES = {
         "stream_from_paddle",
         "to_paddle",
     ),
+    "textures": ("Texture", "Texture1D", "Texture2D", "Texture3D", "TextureAddressMode", "TextureFilterMode"),
     "torch_arrays": (
         "device_from_torch",
         "device_to_torch",

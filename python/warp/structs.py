@@ -49,11 +49,16 @@ class struct_base(_core.Value):
         for name, value in [*zip(self._fields, args, strict=False), *kwargs.items()]:
             setattr(self, name, value)
 
+    @classmethod
+    def _null(cls):
+        """What a member of this type is before it is set."""
+        return cls()
+
     def _default(self, name, member):
         if _is_array(member):
             return None
         if types.type_is_struct(member):
-            value = member()
+            value = member._null()
             self._store(name, value)
             return value
         if issubclass(member, types.value_base):
@@ -94,7 +99,7 @@ class struct_base(_core.Value):
         """A value as the member keeps it."""
         if types.type_is_struct(member):
             if value is None:
-                return member()
+                return member._null()
             if not types.is_struct(value) or value._weft_type_ != member._weft_type_:
                 raise TypeError(f"Struct field '{name}' expects {member.__name__}, got {type(value).__name__}")
             return value
@@ -166,6 +171,11 @@ class struct_base(_core.Value):
                 yield value
             elif hasattr(value, "_weft_arrays") and not is_annotation(value):
                 yield from value._weft_arrays()
+
+    def _weft_textures(self):
+        for value in self._members.values():
+            if isinstance(value, struct_base):
+                yield from value._weft_textures()
 
     def _gradient(self, of=gradient_of):
         """The same struct with the gradients of its arrays, which `of` gives; the rest is zero."""

@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
     export_devices(m);
     export_cuda(m);
     export_dlpack(m);
+    export_textures(m);
     export_arrays(m);
     allow_common_bases(m.attr("Array"));
     export_functions(m);

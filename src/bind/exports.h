@@ -11,6 +11,7 @@ void export_values(nanobind::module_& m);
 void export_devices(nanobind::module_& m);
 void export_dlpack(nanobind::module_& m);
 void export_cuda(nanobind::module_& m);
+void export_textures(nanobind::module_& m);
 void export_arrays(nanobind::module_& m);
 void export_functions(nanobind::module_& m);
 void export_builtins(nanobind::module_& m);

@@ -124,11 +124,25 @@ void ArgumentBlock::pack(PyObject* argument, const Parameter& parameter, runtime
             refuse(argument, parameter);
         }
     }
+    if (is_struct && parameter.has_textures) hold_textures(argument, parameter, device);
     if (is_struct && parameter.type.contains_array()) {
         for (const nb::handle member : nb::handle(argument).attr("_weft_arrays")()) {
             alive_.add(nb::borrow(member));
             if (parameter.access.write) written_.add(instance<Array>(member.ptr()));
         }
+    }
+}
+
+void ArgumentBlock::hold_textures(PyObject* argument, const Parameter& parameter, const runtime::Device& device) {
+    for (const nb::handle texture : nb::handle(argument).attr("_weft_textures")()) {
+        const nb::object own = texture.attr("device");
+        if (own.is_none()) refuse(argument, parameter, "a member that is a texture has not been set");
+        const auto& home = nb::cast<const runtime::Device&>(own);
+        if (&home != &device) {
+            refuse(argument, parameter,
+                   "the texture is on device '" + home.alias() + "', the launch on '" + device.alias() + "'");
+        }
+        alive_.add(nb::borrow(texture));
     }
 }
 

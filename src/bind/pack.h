@@ -76,6 +76,8 @@ class ArgumentBlock {
 
   private:
     void pack_array(PyObject* argument, const runtime::Parameter& parameter, runtime::Device& device);
+    // Keeps textures that are the argument, or members of it.
+    void hold_textures(PyObject* argument, const runtime::Parameter& parameter, const runtime::Device& device);
     bool pack_value(PyObject* argument, const runtime::Parameter& parameter);
     [[noreturn]] void refuse(PyObject* argument, const runtime::Parameter& parameter,
                              const std::string& why = {}) const;

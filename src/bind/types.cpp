@@ -9,6 +9,7 @@
 #include "bind/exports.h"
 #include "builtins/array_kinds.h"
 #include "builtins/pattern.h"
+#include "builtins/textures.h"
 #include "ir/layout.h"
 #include "ir/text.h"
 #include "ir/type.h"
@@ -66,6 +67,7 @@ void export_types(nb::module_& m) {
                     [](const std::string& word, ir::Type e, int ndim) {
                         return builtins::array_type(builtins::array_kind_of(word), e, ndim);
                     })
+        .def_static("texture", &builtins::texture_type, nb::arg("ndim"))
         .def_static("ref", [](ir::Type target) { return ir::Type::ref(target); })
         .def_static("tuple", [](const std::vector<ir::Type>& parts) { return ir::Type::tuple(parts); })
         .def_static("struct",

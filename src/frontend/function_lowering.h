@@ -144,13 +144,14 @@ class FunctionLowering {
     };
     // Something that can be read and, mostly, written: parts of a local, of one value in memory, or of another entity.
     struct Place {
-        std::string local;       // a local name, "" if there is none
-        Value* ref = nullptr;    // memory
-        Entity root;             // neither: the entity itself; of a local: its value
-        std::vector<Step> path;  // of memory: at most one list of scalars
-        Type type;               // of a value; Void for compile-time entities
-        Value* guard = nullptr;  // the gradient array, possibly null, that the memory belongs to
-        bool alone = false;      // memory that no other item writes: nothing needs to be atomic
+        std::string local;        // a local name, "" if there is none
+        Value* ref = nullptr;     // memory
+        Entity root;              // neither: the entity itself; of a local: its value
+        std::vector<Step> path;   // of memory: at most one list of scalars
+        Type type;                // of a value; Void for compile-time entities
+        Value* guard = nullptr;   // the gradient array, possibly null, that the memory belongs to
+        bool alone = false;       // memory that no other item writes: nothing needs to be atomic
+        bool of_texture = false;  // a part of one, which cannot be written
     };
     Place place(const Expr& e);
     Place attribute_place(const Expr& e);
@@ -162,6 +163,7 @@ class FunctionLowering {
     Place entity_place(Entity entity);
     Entity read(const Place& p, const Span& span);
     void write(const Place& p, Value* value, const Span& span);
+    void refuse_part_of_texture(const Place& p, const Span& span);
     void atomic_into(const Place& p, ir::AtomicKind kind, Value* value, const Span& span);
     void enter(Place& p, Step step);
     Value* flat_index(const Step& step, int k);
@@ -231,6 +233,7 @@ class FunctionLowering {
     Entity call_gradient(const GradientEntity& gradient, const Expr& e);
     Entity gradient_of(const Instance& instance, std::span<Value* const> values);
     Entity special_grad(const Expr& e, std::vector<Argument> a);
+    Entity special_texture_sample(const Expr& e, std::vector<Argument> a);
     std::optional<std::vector<Argument>> match_parameters(const FunctionSource& f, std::span<const Argument> arguments,
                                                           std::string* why);
     Entity call_instance(const Instance& instance, std::span<Value* const> arguments);

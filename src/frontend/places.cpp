@@ -4,6 +4,7 @@
 
 #include "builtins/array_kinds.h"
 #include "builtins/pattern.h"
+#include "builtins/textures.h"
 #include "frontend/function_lowering.h"
 #include "frontend/messages.h"
 
@@ -115,7 +116,12 @@ Entity FunctionLowering::read(const Place& p, const Span& span) {
     return v;
 }
 
+void FunctionLowering::refuse_part_of_texture(const Place& p, const Span& span) {
+    if (p.of_texture) fail(ErrorKind::Type, span, "a texture cannot be changed in a kernel");
+}
+
 void FunctionLowering::write(const Place& p, Value* value, const Span& span) {
+    refuse_part_of_texture(p, span);
     if (p.type != value->type) {
         if (!p.type || (p.type.is(TypeKind::Array) && !p.ref && p.path.empty())) {
             fail(ErrorKind::Type, span,
@@ -160,6 +166,7 @@ void FunctionLowering::write(const Place& p, Value* value, const Span& span) {
 }
 
 void FunctionLowering::atomic_into(const Place& p, ir::AtomicKind kind, Value* value, const Span& span) {
+    refuse_part_of_texture(p, span);
     if (!p.guard) check_finite(value, span);
     at(span);
     const auto add = [&]() -> std::vector<Value*> {
@@ -217,9 +224,12 @@ FunctionLowering::Place FunctionLowering::attribute_of(Place p, const Expr& e) {
         }
         if (type.is(TypeKind::Struct)) {
             const int field = type.field_index(name);
+            p.of_texture = p.of_texture || builtins::texture_ndim(type) > 0;
             if (field >= 0) return part(field, 0, type.part(field));
             std::vector<std::string> fields;
-            for (const auto& f : type.fields()) fields.push_back(f.name);
+            for (const auto& f : type.fields()) {
+                if (!f.name.starts_with('$')) fields.push_back(f.name);
+            }
             std::string list;
             for (const auto& f : fields) list += (list.empty() ? "" : ", ") + f;
             fail(ErrorKind::Name, e.span, no_attribute(name, "struct " + type.name()), {"its members: " + list});

@@ -57,6 +57,7 @@ const std::map<std::string, FunctionLowering::Special>& FunctionLowering::specia
         {"expect_near", &F::special_expect},
         {"range", &F::special_refused},
         {"adjoint", &F::special_refused},
+        {"texture_sample", &F::special_texture_sample},
     };
     return table;
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "builtins/textures.h"
 #include "ir/layout.h"
 #include "ir/text.h"
 #include "runtime/array_places.h"
@@ -213,6 +214,7 @@ class Writer {
         for (const Parameter& parameter : s.code->parameters()) {
             const std::string who = "argument '" + parameter.name + "' of kernel '" + s.code->name() + "'";
             std::vector<ArrayPlace> places;
+            if (builtins::contains_texture(parameter.type)) refuse_save(who + " holds a texture");
             find_arrays(parameter.type, parameter.offset, places);
             for (const ArrayPlace& place : places) {
                 if (place.type.target().contains_array()) refuse_save("the elements of " + who + " hold arrays");

@@ -8,6 +8,7 @@
 #include "ad/forward.h"
 #include "ad/reverse.h"
 #include "base/error.h"
+#include "builtins/textures.h"
 #include "codegen/compile.h"
 #include "ir/layout.h"
 #include "opt/in_loop.h"
@@ -39,7 +40,8 @@ Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const 
     const bool strides = contains(*module_, *function, ir::Opcode::Stride);
     for (size_t i = 0; i < access.size(); ++i) {
         const ir::Value& value = *function->parameters()[i];
-        parameters_.push_back({value.name, value.type, offsets[i], access[i], extents, strides});
+        parameters_.push_back(
+            {value.name, value.type, offsets[i], access[i], extents, strides, builtins::contains_texture(value.type)});
         if (value.type.is(ir::TypeKind::Array)) {
             arrays_.push_back({offsets[i], ir::size_of(value.type.target()), value.type.ndim(), access[i].write});
         }

@@ -54,6 +54,7 @@ struct Parameter {
     // The code reads extents, or strides, which are int32: larger ones are refused.
     bool narrow_extents = false;
     bool narrow_strides = false;
+    bool has_textures = false;
 };
 
 namespace cuda {

@@ -43,16 +43,22 @@ Result enter_late(const char* function) {
     return state().error;
 }
 
+Result make(const char* function, const char* kind, void** object) {
+    if (const Result result = enter_late(function)) return result;
+    *object = std::malloc(16);
+    const std::lock_guard lock(state().mutex);
+    state().alive[kind].insert(*object);
+    return 0;
+}
+
 namespace {
 
 template <typename Handle>
 Result make(const char* function, const char* kind, Handle* handle) {
-    if (const Result result = enter_late(function)) return result;
-    void* object = std::malloc(16);
-    const std::lock_guard lock(state().mutex);
-    state().alive[kind].insert(object);
-    *handle = static_cast<Handle>(object);
-    return 0;
+    void* object = nullptr;
+    const Result result = fake::make(function, kind, &object);
+    if (result == 0) *handle = static_cast<Handle>(object);
+    return result;
 }
 
 bool forget(const char* kind, const void* object) {
@@ -62,11 +68,15 @@ bool forget(const char* kind, const void* object) {
     return false;
 }
 
+}  // namespace
+
 Result destroy(const char* function, const char* kind, void* object) {
     const Result result = enter(function);
     if (forget(kind, object)) std::free(object);
     return result;
 }
+
+namespace {
 
 Result allocate(const char* function, const char* kind, void** memory, size_t bytes) {
     if (const Result result = enter_late(function)) return result;
@@ -89,10 +99,14 @@ std::map<StreamHandle, GraphHandle>& captures() {
     static auto& instance = *new std::map<StreamHandle, GraphHandle>;
     return instance;
 }
+}  // namespace
+
 bool is_captured(StreamHandle stream) {
     const std::lock_guard lock(state().mutex);
     return captures().contains(stream);
 }
+
+namespace {
 
 Result copy(const char* function, void* to, const void* from, size_t bytes, StreamHandle stream) {
     if (const Result result = enter_late(function)) return result;

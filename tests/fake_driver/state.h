@@ -40,6 +40,10 @@ State& state();
 
 // To be called first by each function: counts it, and says what it is to return if it is to fail.
 Result enter(const char* function);
+// Makes, or gives back, an object of a kind; both count the call, and fail where that is wanted.
+Result make(const char* function, const char* kind, void** object);
+Result destroy(const char* function, const char* kind, void* object);
+bool is_captured(weft::runtime::cuda::StreamHandle stream);
 // The same for functions that tell of earlier launches' errors.
 Result enter_late(const char* function);
 

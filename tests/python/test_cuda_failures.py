@@ -1,5 +1,6 @@
 """What the runtime makes of NVIDIA's driver, with a stand-in for it: its errors (cuda_failures.py), what machines from
-sm_90 on have (cuda_newer_machines.py), each in a process of its own; and drivers that do not serve at all.
+sm_90 on have (cuda_newer_machines.py), textures (cuda_textures.py), each in a process of its own; and drivers that do
+not serve at all.
 """
 
 import pytest
@@ -17,6 +18,10 @@ def library(tmp_path_factory):
 
 def test_failures(library, tmp_path):
     fake_cuda.run_tests("cuda_failures.py", library=library, cache=tmp_path)
+
+
+def test_textures(library, tmp_path):
+    fake_cuda.run_tests("cuda_textures.py", library=library, cache=tmp_path)
 
 
 def test_newer_machines(library, tmp_path):

@@ -377,15 +377,15 @@ void CudaDevice::fill_zero(void* to, int64_t bytes) {
     check(driver().cuMemsetD8Async(address(to), 0, static_cast<size_t>(bytes), stream()), "filling with zeros");
 }
 
-void CudaDevice::retire(ModuleHandle code) {
+void CudaDevice::retire(std::function<void()> release) {
     const std::lock_guard lock(retired_mutex_);
-    retired_.push_back(code);
+    retired_.push_back(std::move(release));
 }
 
 void CudaDevice::synchronize() {
     if (!has_context()) return;
     const Guard guard(*this);
-    std::vector<ModuleHandle> idle;
+    std::vector<std::function<void()>> idle;
     {
         const std::lock_guard lock(retired_mutex_);
         idle.swap(retired_);
@@ -393,7 +393,7 @@ void CudaDevice::synchronize() {
     const WaitedFor launches(ordinal());
     check(driver().cuCtxSynchronize(), "waiting for the device");
     launches.ended();
-    for (const ModuleHandle code : idle) driver().cuModuleUnload(code);
+    for (const auto& release : idle) release();
     raise_failure();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -75,8 +76,8 @@ class CudaDevice final : public Device {
     std::string architecture() const override { return architecture_; }
     void* allocate(int64_t bytes, bool zeroed) override;
     void release(void* memory, int64_t bytes) noexcept override;
-    // Code that nobody launches any more; unloaded when the device has run all that was asked for.
-    void retire(ModuleHandle code);
+    // Gives back what nobody uses any more, code or a texture, when the device has run all that was asked for.
+    void retire(std::function<void()> release);
     void synchronize() override;
     int64_t total_memory() const override;
     int64_t free_memory() const override;
@@ -127,7 +128,7 @@ class CudaDevice final : public Device {
     bool pool_enabled_ = false;
     Failure* failure_ = nullptr;
     std::mutex retired_mutex_;
-    std::vector<ModuleHandle> retired_;
+    std::vector<std::function<void()>> retired_;
 };
 
 // All of them; none where there is no driver.

@@ -21,6 +21,8 @@ using GraphExecHandle = struct GraphExecTag*;
 using NodeHandle = struct NodeTag*;  // of a graph
 using LinkHandle = struct LinkTag*;
 using PoolHandle = struct PoolTag*;
+using ArrayHandle = struct ArrayTag*;  // texels in an order of the driver's own
+using MipmappedHandle = struct MipmappedTag*;
 
 // CUmemLocation, CUmemAccessDesc, and the handles that other processes take (CUipcMemHandle, CUipcEventHandle).
 struct PoolLocation {
@@ -48,6 +50,59 @@ struct LaunchConfiguration {
     StreamHandle stream;
     LaunchAttribute* attributes;
     unsigned attribute_count;
+};
+
+// CUDA_ARRAY3D_DESCRIPTOR, CUDA_RESOURCE_DESC (of arrays, and of arrays of all levels), CUDA_TEXTURE_DESC.
+struct ArrayDescription {
+    size_t width;
+    size_t height;
+    size_t depth;
+    int format;
+    unsigned channels;
+    unsigned flags;
+};
+struct Resource {
+    int kind;
+    int padding;
+    void* object;
+    char unused[120];
+    unsigned flags;
+    unsigned more_padding;
+};
+struct TextureDescription {
+    int address_modes[3];
+    int linear;
+    unsigned flags;
+    unsigned anisotropy;
+    int blends_levels;
+    float level_bias;
+    float first_level;
+    float last_level;
+    float border[4];
+    int reserved[12];
+};
+
+// CUDA_MEMCPY3D.
+struct CopyEnd {
+    size_t x_bytes;
+    size_t y;
+    size_t z;
+    size_t level;
+    int kind;
+    int padding;
+    void* host;
+    Address device;
+    ArrayHandle array;
+    void* reserved;
+    size_t pitch;
+    size_t height;
+};
+struct Copy3D {
+    CopyEnd from;
+    CopyEnd to;
+    size_t row_bytes;
+    size_t rows;
+    size_t slices;
 };
 
 struct Driver {

@@ -24,7 +24,9 @@ struct Link {
 }  // namespace
 
 GpuImage::~GpuImage() {
-    for (const Module& module : modules_) module.device->retire(module.handle);
+    for (const Module& module : modules_) {
+        module.device->retire([handle = module.handle] { driver().cuModuleUnload(handle); });
+    }
 }
 
 ModuleHandle GpuImage::load(CudaDevice& device) const {

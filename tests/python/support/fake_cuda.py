@@ -10,7 +10,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).parents[3]
 TESTS = ROOT / "tests/python"
-KINDS = ("memory", "pinned", "stream", "event", "module", "link", "graph", "exec")
+KINDS = ("memory", "pinned", "stream", "event", "module", "link", "graph", "exec", "array", "texture")
 
 
 def build(directory, without=()):
@@ -19,7 +19,7 @@ def build(directory, without=()):
     if compiler is None:
         return None
     library = pathlib.Path(directory) / "libfake_cuda.so"
-    sources = [ROOT / "tests/fake_driver" / name for name in ("defaults.cpp", "driver.cpp")]
+    sources = [ROOT / "tests/fake_driver" / name for name in ("defaults.cpp", "driver.cpp", "textures.cpp")]
     command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests'}", *sources]
     with tempfile.NamedTemporaryFile("w", suffix=".map", dir=directory) as names:
         hidden = " ".join(f"{name};" for name in without)
@@ -67,6 +67,12 @@ class Fake:
     def last_launch(self):
         """Blocks of the last launch, threads of a block, blocks of a cluster."""
         return tuple(self._library.fake_last_launch(which) for which in range(3))
+
+    def texture(self, handle):
+        """Of a texture object: its address modes, filter, flags, filter between levels, last level."""
+        ask = self._library.fake_texture
+        ask.argtypes = (ctypes.c_uint64, ctypes.c_int)
+        return tuple(ask(handle, which) for which in range(7))
 
     def alive(self):
         """How many objects of each kind there are."""
