@@ -117,14 +117,6 @@ bool streams(const ir::Function& kernel, const std::vector<const Op*>& sums) {
     return plain && count <= kMostOps && bytes > 0 && bytes <= kMostBytes;
 }
 
-bool is_in_given_array(const ir::Value* ref) {
-    while (ref->op != nullptr && ref->op->code != Opcode::At && ref->type.is(ir::TypeKind::Ref) &&
-           !ref->op->operands.empty()) {
-        ref = ref->op->operands[0];
-    }
-    return ref->op != nullptr && ref->op->code == Opcode::At && ref->op->operands[0]->op == nullptr;
-}
-
 // Whether an item reads arrays after it has written to one, and would have to read again what that did not change.
 bool reads_after_writes(const ir::Function& kernel) {
     bool written = false;
@@ -155,6 +147,14 @@ bool narrows(const ir::Module& module) {
     return out;
 }
 
+bool adds_vectors(const ir::Function& kernel) {
+    std::unordered_set<const ir::Value*> used;
+    ir::walk(kernel.body, [&](const Op& op) { used.insert(op.operands.begin(), op.operands.end()); });
+    bool out = false;
+    ir::walk(kernel.body, [&](const Op& op) { out |= adds_vector(op, used); });
+    return out;
+}
+
 bool asks_for_blocks(const ir::Module& module) {
     bool out = false;
     for (const auto& function : module.functions) {
@@ -165,12 +165,26 @@ bool asks_for_blocks(const ir::Module& module) {
 
 }  // namespace
 
+bool is_in_given_array(const ir::Value* ref) {
+    while (ref->op != nullptr && ref->op->code != Opcode::At && ref->type.is(ir::TypeKind::Ref) &&
+           !ref->op->operands.empty()) {
+        ref = ref->op->operands[0];
+    }
+    return ref->op != nullptr && ref->op->code == Opcode::At && ref->op->operands[0]->op == nullptr;
+}
+
+bool adds_vector(const Op& op, const std::unordered_set<const ir::Value*>& used) {
+    if (op.code != Opcode::Atomic || op.atomic() != ir::AtomicKind::Add || used.contains(op.result())) return false;
+    const ir::Type type = op.operands[1]->type;
+    return type.is_aggregate() && type.element() == ir::Scalar::F32 && is_in_given_array(op.operands[0]);
+}
+
 GpuPlan plan_for_gpu(const ir::Module& module, const ir::Function& kernel) {
     GpuPlan out;
     out.coordinates = coordinates_of(module);
     out.sums = find_sums(kernel);
     if (out.coordinates <= 1 && streams(kernel, out.sums)) out.items = kItems;
-    out.narrows = out.items == 1 && (narrows(module) || reads_after_writes(kernel));
+    out.narrows = out.items == 1 && (narrows(module) || reads_after_writes(kernel) || adds_vectors(kernel));
     out.free_blocks = !asks_for_blocks(module);
     return out;
 }

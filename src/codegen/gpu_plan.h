@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/ir.h"
@@ -34,6 +35,11 @@ struct GpuPlan {
 
     Promise usual() const { return narrows ? Promise::Narrow : Promise::Dense; }
 };
+
+// Whether a Ref is to a place in an array that the kernel is given.
+bool is_in_given_array(const ir::Value* ref);
+// Whether an Atomic adds several float32 to such a place, and nobody asks what was there.
+bool adds_vector(const ir::Op& op, const std::unordered_set<const ir::Value*>& used);
 
 GpuPlan plan_for_gpu(const ir::Module& module, const ir::Function& kernel);
 

@@ -116,6 +116,36 @@ def test_rows_and_sums_into_two_dimensions():
     np.testing.assert_array_equal(hits.numpy(), np.stack([x[0::2, :, 0].sum(0), x[1::2, :, 0].sum(0)], 1))
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6, 7, 9])
+def test_sums_of_vectors_at_any_place(size):
+    vector = wp.types.vector(size, float)
+
+    @wp.struct
+    class Pair:
+        head: float
+        tail: vector
+
+    @wp.kernel(module="unique")
+    def scatter(
+        at: wp.array(dtype=int), x: wp.array(dtype=vector), out: wp.array(dtype=vector), pairs: wp.array(dtype=Pair)
+    ):
+        i = wp.tid()
+        wp.atomic_add(out, at[i], x[i])
+        pairs[at[i]].tail += x[i]
+
+    rng = np.random.default_rng(size)
+    n, places = 4000, 33
+    x = rng.integers(-8, 9, (n, size)).astype(np.float32)
+    at = rng.integers(0, places, n).astype(np.int32)
+    wanted = np.zeros((places, size), dtype=np.float32)
+    np.add.at(wanted, at, x)
+    out, pairs = wp.zeros(places, dtype=vector), wp.zeros(places, dtype=Pair)
+    wp.launch(scatter, n, [wp.array(at), wp.array(x, dtype=vector), out, pairs])
+    np.testing.assert_array_equal(out.numpy(), wanted)
+    np.testing.assert_array_equal(pairs.numpy()["tail"], wanted)
+    assert not pairs.numpy()["head"].any()
+
+
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 255, 257, 16384, 33001])
 def test_every_item_of_a_small_launch_runs_once(n):
     """Few items are spread over more blocks than was asked."""

@@ -4,9 +4,11 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include <cstddef>
+#include <numeric>
 
 #include "base/error.h"
 #include "codegen/backend.h"
+#include "codegen/gpu_plan.h"
 #include "codegen/snippet_text.h"
 #include "ir/builder.h"
 #include "ir/layout.h"
@@ -39,6 +41,9 @@ FunctionEmitter::FunctionEmitter(ModuleContext& module, const ir::Function& sour
       scalars_(module.llvm, builder_, module.machine, module.options.fast_math),
       non_negative_(module.options.narrow) {
     builder_.setFastMathFlags(math_flags(module.options));
+    if (module.options.narrow) {
+        ir::walk(source.body, [&](const ir::Op& op) { used_.insert(op.operands.begin(), op.operands.end()); });
+    }
 }
 
 // --- values ----------------------------------------------------------------------------------------------------------
@@ -614,6 +619,7 @@ void FunctionEmitter::op(const ir::Op& op) {
         case Opcode::Atomic:
             check_aligned(op);
             if (sums_.contains(&op)) return add_to(op, operand(0)[0], operand(1)[0]);
+            if (add_together(op)) return;
             return define(op, emit_update(module_, builder_, scalars_, item_.shape, op, operand(0)[0], operand(1)));
         case Opcode::Shape:
             return define(
@@ -685,6 +691,15 @@ void FunctionEmitter::op(const ir::Op& op) {
             return;  // while_op reads its operand
     }
     WEFT_CHECK(false, "unknown op");
+}
+
+bool FunctionEmitter::add_together(const ir::Op& atomic) {
+    if (!module_.options.narrow || !adds_vector(atomic, used_)) return false;
+    const ir::Value* place = atomic.operands[0];
+    const int64_t size = ir::size_of(place->type.target());
+    // Arrays begin at multiples of kDenseAlignment.
+    const int64_t alignment = place->op->code == Opcode::At ? std::gcd(size, int64_t{kDenseAlignment}) : 4;
+    return module_.machine.add_together(module_, builder_, scalar(place), value(atomic.operands[1]), alignment);
 }
 
 Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmitter& scalars, Value* shape,

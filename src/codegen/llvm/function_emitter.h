@@ -7,6 +7,7 @@
 
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen/leaves.h"
@@ -113,6 +114,8 @@ class FunctionEmitter {
     // What the address behind a Ref is a multiple of.
     int64_t alignment_of(const ir::Value* ref) const;
     void check_aligned(const ir::Op& atomic);
+    // Whether the machine adds all numbers of the value in few instructions.
+    bool add_together(const ir::Op& atomic);
     llvm::Align leaf_alignment(const Leaf& leaf, ir::Type type, int64_t alignment) const;
     llvm::Value* index(const ir::Value* v, llvm::Value* extent);
     llvm::Value* wide_index(const ir::Value* v);
@@ -136,6 +139,7 @@ class FunctionEmitter {
     std::unordered_map<const ir::Value*, int64_t> alignments_;  // of Refs into packed structs and the like
     std::unordered_map<const ir::Op*, Sum> sums_;
     std::unordered_map<const ir::Value*, Scalars> narrow_strides_;
+    std::unordered_set<const ir::Value*> used_;  // filled for narrow launches
     std::vector<Loop> loops_;
     Join* if_join_ = nullptr;
     Join* exit_ = nullptr;

@@ -43,6 +43,13 @@ class Machine {
     virtual void assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm::Value* shape,
                                llvm::Value* item, llvm::ArrayRef<llvm::Value*> numbers) const = 0;
 
+    // Adds numbers of float32 that lie one after the other, each at once, to memory that all threads see; `alignment`:
+    // what the address is a multiple of. False: it has no instruction for several, and nothing is emitted.
+    virtual bool add_together(ModuleContext& /*module*/, llvm::IRBuilder<>& /*builder*/, llvm::Value* /*address*/,
+                              llvm::ArrayRef<llvm::Value*> /*numbers*/, int64_t /*alignment*/) const {
+        return false;
+    }
+
     // How a kernel is entered: the exported function of that name, and its body around the items.
     virtual llvm::Function* declare_kernel(ModuleContext& module, const ir::Function& kernel) const = 0;
     virtual void emit_kernel(ModuleContext& module, const ir::Function& kernel, llvm::Function& target) const = 0;

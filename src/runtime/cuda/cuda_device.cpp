@@ -25,6 +25,7 @@ constexpr int64_t kThreadsForSums = 1024;
 constexpr int64_t kMaxBlocks = 0x7fffffff;  // of a grid, in x
 constexpr int64_t kDefaultBlock = 256;      // of launches that do not ask for another
 constexpr int64_t kLeastBlock = 64;
+constexpr int kNarrowDriver = 12010;  // knows PTX 8.1 (codegen/llvm/nvptx/vector_sums.h)
 // Where adjoints keep what does not fit in registers.
 constexpr size_t kHeapBytes = size_t{256} << 20;
 
@@ -400,7 +401,8 @@ void CudaDevice::synchronize() {
 // ---- launches ----
 
 FunctionHandle CudaDevice::function_of(Code& code, codegen::Promise promise) {
-    const std::shared_ptr<LoadedKernel> loaded = code.loaded(*this, promise);
+    const bool known = promise != codegen::Promise::Narrow || driver().version >= kNarrowDriver;
+    const std::shared_ptr<LoadedKernel> loaded = code.loaded(*this, known ? promise : codegen::Promise::Dense);
     auto& image = dynamic_cast<GpuImage&>(loaded->image());
     const FunctionHandle function = image.function(*this, codegen::entry_symbol(loaded->name()));
     if (code.origin.load(std::memory_order_relaxed) == nullptr) {

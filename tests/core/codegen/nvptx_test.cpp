@@ -105,6 +105,58 @@ TEST(Nvptx, NarrowLaunchesFindPlacesIn32BitsAndReadOnce) {
     EXPECT_EQ(assemble(narrow, "sm_75"), "");
 }
 
+std::string sum_of(const std::string& type) {
+    return "kernel @k(%x: array<" + type + ", 1>, %at: array<i32, 1>, %o: array<" + type + R"(, 1>) {
+  %i = thread.index [0] : i32
+  %r = at(%x, %i) : ref<)" +
+           type + R"(>
+  %v = load(%r) : )" +
+           type + R"(
+  %p = at(%at, %i) : ref<i32>
+  %k = load(%p) : i32
+  %to = at(%o, %k) : ref<)" +
+           type + R"(>
+  %old = atomic.add(%to, %v) : )" +
+           type + R"(
+  %w = load(%r) : )" +
+           type + R"(
+  %next = at(%o, %i) : ref<)" +
+           type + R"(>
+  %older = atomic.add(%next, %w) : )" +
+           type + R"(
+  return
+}
+)";
+}
+
+TEST(Nvptx, AddsSeveralNumbersAtOnce) {
+    struct Case {
+        const char* type;
+        size_t singles, pairs, fours;  // of one sum
+    };
+    for (const Case& c : {Case{"vec<2, f32>", 0, 1, 0},
+                          {"vec<3, f32>", 1, 1, 0},
+                          {"vec<4, f32>", 0, 0, 1},
+                          {"mat<3, 3, f32>", 1, 4, 0},
+                          {"vec<6, f32>", 0, 3, 0},
+                          {"vec<3, f64>", 0, 0, 0}}) {
+        const std::string text = sum_of(c.type);
+        const std::string ptx = of_text(text, {.dense = true, .narrow = true, .architecture = "sm_90"});
+        EXPECT_EQ(count(ptx, "red.global.add.f32 "), 2 * c.singles) << c.type << ptx;
+        EXPECT_EQ(count(ptx, "red.global.add.v2.f32"), 2 * c.pairs) << c.type << ptx;
+        EXPECT_EQ(count(ptx, "red.global.add.v4.f32"), 2 * c.fours) << c.type << ptx;
+        EXPECT_EQ(assemble(ptx, "sm_90"), "") << ptx;
+        // Machines before have no such instruction, and other launches no such promise.
+        for (const auto& [narrow, machine] : {std::pair(true, "sm_80"), {false, "sm_90"}}) {
+            EXPECT_EQ(count(of_text(text, {.dense = true, .narrow = narrow, .architecture = machine}), "red.global"),
+                      0U);
+        }
+    }
+    // What is added is not read again: nothing written lies there.
+    const std::string ptx = of_text(sum_of("vec<4, f32>"), {.dense = true, .narrow = true, .architecture = "sm_90"});
+    EXPECT_EQ(count(ptx, "ld.global.v4.f32"), 1U) << ptx;
+}
+
 TEST(Nvptx, SumsInThreadsAndWarpsBeforeItAddsToOneAddress) {
     const auto text = [] {
         return std::string(R"(kernel @k(%x: array<T, 1>, %o: array<T, 1>) {

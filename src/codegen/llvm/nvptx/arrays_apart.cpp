@@ -8,15 +8,13 @@
 namespace weft::codegen::llvm_backend {
 namespace {
 
-// Where the address comes from; for what is chosen when it runs, the choice.
-const llvm::Value* origin(const llvm::Value* address) {
-    while (const auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(address)) address = step->getPointerOperand();
-    return address;
-}
-
 const llvm::Value* accessed(const llvm::Instruction& i) {
     if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&i)) return update->getPointerOperand();
     if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&i)) return exchange->getPointerOperand();
+    // A sum of several numbers: vector_sums.cpp.
+    if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&i); call != nullptr && call->isInlineAsm()) {
+        return call->arg_empty() || !call->onlyAccessesArgMemory() ? nullptr : call->getArgOperand(0);
+    }
     return llvm::getLoadStorePointerOperand(&i);
 }
 
@@ -37,8 +35,15 @@ void say_apart(llvm::Function& kernel, llvm::ArrayRef<llvm::Value*> arrays) {
     }
     for (llvm::Instruction& i : llvm::instructions(kernel)) {
         const llvm::Value* address = accessed(i);
-        const auto place = address != nullptr ? said.find(origin(address)) : said.end();
-        if (place == said.end()) continue;
+        while (address != nullptr && !said.contains(address)) {
+            const auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(address);
+            const auto* cast = llvm::dyn_cast<llvm::AddrSpaceCastInst>(address);
+            address = step != nullptr   ? step->getPointerOperand()
+                      : cast != nullptr ? cast->getPointerOperand()
+                                        : nullptr;
+        }
+        if (address == nullptr) continue;
+        const auto place = said.find(address);
         i.setMetadata(llvm::LLVMContext::MD_alias_scope, place->second.first);
         i.setMetadata(llvm::LLVMContext::MD_noalias, place->second.second);
     }

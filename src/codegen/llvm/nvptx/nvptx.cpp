@@ -16,6 +16,7 @@
 #include "codegen/llvm/module_emitter.h"
 #include "codegen/llvm/nvptx/libdevice.h"
 #include "codegen/llvm/nvptx/nvptx_machine.h"
+#include "codegen/llvm/nvptx/vector_sums.h"
 #include "codegen/llvm/optimize.h"
 #include "codegen/llvm/snippets/snippets.h"
 #include "codegen/llvm/stages.h"
@@ -30,9 +31,10 @@ constexpr int kNewest = 90;
 // The one whose own instructions it knows, which no later machine has; PTX 8.0 (CUDA 12.0) does too.
 constexpr const char* kWithOwnInstructions = "sm_90a";
 constexpr const char* kPtxForOwnInstructions = "+ptx80";
-// PTX 7.8 (CUDA 11.8) knows all of these machines; 8.1 kernels with more than 4 KiB of arguments.
+// PTX 7.8 (CUDA 11.8) knows all of these machines; 8.1 kernels with more than 4 KiB of arguments, and
+// sums of several numbers.
 constexpr const char* kPtx = "+ptx78";
-constexpr const char* kPtxForManyArguments = "+ptx81";
+constexpr const char* kNewerPtx = "+ptx81";
 constexpr int64_t kFewArguments = 4096 - 128;
 
 const llvm::Target& target() {
@@ -75,9 +77,8 @@ class Work {
         llvm::TargetOptions target_options;
         if (options.contract) target_options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
         const std::string processor = llvm_backend::processor(options);
-        const char* version = arguments > kFewArguments           ? kPtxForManyArguments
-                              : processor == kWithOwnInstructions ? kPtxForOwnInstructions
-                                                                  : kPtx;
+        const bool newer = arguments > kFewArguments || has_vector_sums(options);
+        const char* version = newer ? kNewerPtx : processor == kWithOwnInstructions ? kPtxForOwnInstructions : kPtx;
         machine_.reset(target().createTargetMachine(
             kTriple, processor, version, target_options, llvm::Reloc::PIC_, std::nullopt,
             options.optimize > 0 ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));

@@ -19,6 +19,8 @@ class NvptxMachine final : public Machine {
                llvm::ArrayRef<llvm::Value*> arguments) const override;
     void assert_failed(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm::Value* shape, llvm::Value* item,
                        llvm::ArrayRef<llvm::Value*> numbers) const override;
+    bool add_together(ModuleContext& module, llvm::IRBuilder<>& builder, llvm::Value* address,
+                      llvm::ArrayRef<llvm::Value*> numbers, int64_t alignment) const override;
     // One thread an item: nvptx/thread_entry.cpp.
     llvm::Function* declare_kernel(ModuleContext& module, const ir::Function& kernel) const override;
     void emit_kernel(ModuleContext& module, const ir::Function& kernel, llvm::Function& target) const override;
