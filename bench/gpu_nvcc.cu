@@ -1,9 +1,12 @@
-// The streaming rows of bench/gpu.py as CUDA C++: what the vendor's compiler reaches with the same source.
+// The streaming rows of bench/gpu.py as CUDA C++: what the vendor's compiler reaches with the same source; and the host's
+// time of the driver's call that launches a kernel, below which no launch can be.
 //
 //     nvcc -O3 -arch=native bench/gpu_nvcc.cu -o gpu_nvcc && ./gpu_nvcc     prints a name and a figure a line
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -44,6 +47,34 @@ __global__ void transpose(const float* x, float* y, int rows, int columns) {
     const int i = static_cast<int>(at / columns);
     const int j = static_cast<int>(at % columns);
     if (i < rows) y[static_cast<long>(j) * rows + i] = x[at];
+}
+
+__global__ void empty() {}
+
+__global__ void nine(float* a, float*, float*, float*, float*, float*, float g, int, float) {
+    a[threadIdx.x] = g;
+}
+
+// Of one call of cuLaunchKernel: the median of nine rounds.
+double host_microseconds(const void* symbol, void** arguments, int turns = 2000) {
+    cudaFunction_t found;
+    CHECK(cudaGetFuncBySymbol(&found, symbol));
+    void* entry = nullptr;
+    CHECK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &entry, 12000, cudaEnableDefault, nullptr));
+    const auto launch = reinterpret_cast<decltype(&cuLaunchKernel)>(entry);
+    std::vector<double> rounds;
+    for (int r = 0; r < 9; ++r) {
+        CHECK(cudaDeviceSynchronize());
+        const auto start = std::chrono::steady_clock::now();
+        for (int t = 0; t < turns; ++t) {
+            if (launch(found, 1, 1, 1, 256, 1, 1, 0, nullptr, arguments, nullptr) != CUDA_SUCCESS) std::exit(1);
+        }
+        const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
+        rounds.push_back(spent.count() / turns);
+    }
+    CHECK(cudaDeviceSynchronize());
+    std::sort(rounds.begin(), rounds.end());
+    return rounds[4];
 }
 
 constexpr int kBlock = 256;
@@ -95,5 +126,10 @@ int main() {
     row("transpose, GB/s", 8.0 * side * side, milliseconds([&] {
             transpose<<<blocks(side * side), kBlock>>>(x, y, static_cast<int>(side), static_cast<int>(side));
         }));
+    std::printf("%-24s%12.4g\n", "launch of none, us", host_microseconds(reinterpret_cast<void*>(empty), nullptr));
+    float g = 1.0F, k = 3.0F;
+    int h = 2;
+    void* arguments[] = {&x, &x, &x, &x, &x, &x, &g, &h, &k};
+    std::printf("%-24s%12.4g\n", "launch of nine, us", host_microseconds(reinterpret_cast<void*>(nine), arguments));
     return 0;
 }

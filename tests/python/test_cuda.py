@@ -2,6 +2,9 @@
 core tests.
 """
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from support.check_random_kernels import check
@@ -332,6 +335,55 @@ def test_sums_to_one_address(n, block_dim):
     wp.launch(summed, n, [wp.array(x, device=CUDA), out, count], device=CUDA, block_dim=block_dim)
     np.testing.assert_allclose(out.numpy()[0], x.sum(dtype=np.float64), rtol=1e-6)
     assert count.numpy().tolist() == [0, int((x > 0.5).sum())]
+
+
+# ---- errors that come late ----
+
+BROKEN = """
+import warp as wp
+
+@wp.kernel
+def good(x: wp.array(dtype=float)):
+    x[wp.tid()] = 1.0
+
+@wp.kernel
+def broken(x: wp.array(dtype=float)):
+    x[wp.tid()] = 2.0
+
+x = wp.zeros(8, dtype=float, device="cuda:0")
+nowhere = wp.array(ptr=1 << 20, dtype=float, shape=8, device="cuda:0")
+wp.launch(good, 8, [x], device="cuda:0")
+wp.synchronize_device("cuda:0")
+wp.launch(broken, 8, [nowhere], device="cuda:0")
+for _ in range(2):
+    try:
+        wp.synchronize_device("cuda:0")
+        print("nothing was told")
+    except RuntimeError as error:
+        print("told:", error)
+try:
+    wp.launch(good, 8, [x], device="cuda:0")
+    wp.synchronize_device("cuda:0")
+except RuntimeError as error:
+    print("later:", error)
+"""
+
+
+@pytest.mark.parametrize("verified", [False, True])
+def test_an_illegal_address_is_told_with_the_launch_that_caused_it(tmp_path, verified):
+    program = tmp_path / "program.py"
+    text = (
+        BROKEN.replace("import warp as wp", "import warp as wp\nwp.config.verify_cuda = True") if verified else BROKEN
+    )
+    program.write_text(text)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False, timeout=120)
+    told = done.stderr if verified else done.stdout
+    assert "illegal memory access" in told, done
+    assert "kernel 'broken'" in told or "broken" in told.splitlines()[-1]
+    line = text.splitlines().index("def broken(x: wp.array(dtype=float)):") + 1
+    assert f"program.py:{line}" in told or f"line {line}" in told
+    assert "'good'" not in told.split("later:")[0]
+    assert "block_dim" not in told, "what a broken context answers is no limit"
 
 
 # ---- copies and captures ----

@@ -485,9 +485,9 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
                         : driver().cuLaunchKernel(function, static_cast<unsigned>(grid), 1, 1,
                                                   static_cast<unsigned>(threads), 1, 1, 0, stream, parameters, nullptr);
         if (result != 0) {
+            // A context that an earlier kernel has broken answers nothing.
             int most = 0;
-            driver().cuFuncGetAttribute(&most, kMaxThreads, function);
-            if (threads > most) {
+            if (driver().cuFuncGetAttribute(&most, kMaxThreads, function) == 0 && threads > most) {
                 throw UserError(ErrorKind::Launch, "block_dim is " + std::to_string(threads) +
                                                        ", but this kernel can have blocks of at most " +
                                                        std::to_string(most) + " threads on " + alias());
