@@ -10,7 +10,7 @@ from warp import _core, dtypes, modules
 from warp.annotations import check_annotations
 from warp.errors import WarpCodegenTypeError, WarpSyntaxError
 from warp.fingerprint import fingerprint
-from warp.source import locate, read_lines, uses_static
+from warp.source import locate, read_lines, text_hash, uses_static
 
 _P, _R = typing.ParamSpec("_P"), typing.TypeVar("_R")
 
@@ -42,8 +42,8 @@ class OverloadSet:
         return result
 
     def make(self):
-        for function in self.functions:
-            self.core.add(function._make())
+        # In this order, whichever was made first: the same in every process.
+        self.core.arrange([function._make() for function in self.functions])
 
 
 class Defaults(dict):
@@ -122,6 +122,21 @@ class Function:
     def _weft_function_(self):
         self.overloads.make()
         return self._make()
+
+    def _definitions(self):
+        """Of every definition of this name, and of what derives from it: the Python function, the core's if it has been
+        made, and what it is beside what its names mean."""
+        found = []
+        for function in self.overloads.functions:
+            parts = (("", function), ("gradient", function.gradient), ("replay", function.replay))
+            found += [part._definition(role) for role, part in parts if part is not None]
+        return found
+
+    def _definition(self, role):
+        code = self.func.__code__
+        text = text_hash(code, self._lines) or "\0".join(self._lines)
+        place = (role, code.co_filename, code.co_firstlineno, code.co_name, self.func.__name__, self.native)
+        return self.func, self._made, f"{place!r} {text}"
 
     # ---- what programs ask of a function ----
 

@@ -17,7 +17,7 @@ from warp.annotations import ArrayAnnotation, check_annotations
 from warp.errors import WarpCodegenTypeError, WarpUnsupportedError
 from warp.fingerprint import captured, fingerprint
 from warp.functions import OverloadSet, _type_key
-from warp.source import locate, read_lines, uses_static
+from warp.source import locate, read_lines, text_hash, uses_static
 
 # The way into a kernel that another program launches on a GPU: its only argument, a struct, is a constant there.
 _EXTERNAL_ENTRY = "external_constant_params"
@@ -25,11 +25,13 @@ _EXTERNAL_ENTRY = "external_constant_params"
 
 def backend_name(setting):
     """The backend that a setting means: its name or the beginning of it, as "cxx"; empty: the default one."""
-    names = [name for name, _ in _core.backends()]
-    found = next((name for name in names if setting and name.startswith(setting)), None)
-    if setting and found is None:
+    if not setting:
+        return ""
+    names = _core.backend_names()
+    found = next((name for name in names if name.startswith(setting)), None)
+    if found is None:
         raise ValueError(f"there is no backend '{setting}'; there are: {', '.join(names)}")
-    return found or ""
+    return found
 
 
 class Argument:
@@ -107,6 +109,7 @@ class Kernel(_core.Kernel):
     """A kernel: compiled when it is first launched."""
 
     _weft_kernel_ = True
+    source_milliseconds = 0.0  # spent on reading it, once it has been read
 
     def __init__(self, func, key=None, module=None, options=None, code_transformers=None, source=None):
         check_annotations(func)
@@ -160,6 +163,7 @@ class Kernel(_core.Kernel):
         )
 
     def _definition(self):
+        """Tells the core the settings."""
         if not self.uses_warp_entry_point_abi:
             self._refuse_external_entry()
         level = self._option("optimization_level")
@@ -184,7 +188,19 @@ class Kernel(_core.Kernel):
             architecture_suffix=config.cuda_arch_suffix or "",
             cluster_dim=self.cluster_dim,
         )
+
+    def _source(self):
+        """The core's function: the source is read when the core needs it."""
         return self._function or self._read()
+
+    def _source_identity(self):
+        """Which kernel of which file this is: the file, its text's hash, and the definition in it. None where code is
+        found by its intermediate form only."""
+        code = self.func.__code__
+        text = text_hash(code, self._lines)
+        if text is None or self._transformers:
+            return None
+        return code.co_filename, text, repr((self.key, code.co_firstlineno, code.co_name, self.func.__name__))
 
     def _read(self):
         start = time.perf_counter()

@@ -74,6 +74,24 @@ def read_lines(function):
     return lines
 
 
+# path: its lines, and their hash where they are those of a file
+_hashes = {}
+
+
+def text_hash(code, lines):
+    """A hash of the file that a function was defined in, as it was then; None where it was no file (a notebook's
+    cell)."""
+    path = code.co_filename
+    known = _hashes.get(path)
+    if known is None or known[0] is not lines:
+        entry = linecache.cache.get(path)
+        made = None
+        if entry is not None and len(entry) == 4 and entry[1] is not None:
+            made = _core.sha256("".join(lines).encode())
+        known = _hashes[path] = (lines, made)
+    return known[1]
+
+
 def definition_text(function):
     """The text of a function's definition, from its first decorator on, without its indentation."""
     known = _texts.get(function.__code__)

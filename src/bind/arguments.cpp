@@ -90,6 +90,10 @@ KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments, int 
     runtime::Kernel& kernel = kernel_of(kernel_object);
     // Where blocks count on the CPU too, the kernel keeps account of their sizes.
     KernelInstance* single = block_dim == 1 ? kernel.single() : g_cpu_blocks ? nullptr : kernel.for_all_blocks();
+    if (single == nullptr && kernel.has_memory()) {
+        const nb::gil_scoped_release release;
+        single = kernel.known(block_dim);
+    }
     if (single != nullptr) {
         complete(arguments, object, single->forward().parameters().size());
         return *single;

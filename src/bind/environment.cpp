@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "bind/instances.h"
 #include "bind/objects.h"
+#include "bind/python_environment.h"
 #include "bind/values.h"
 #include "builtins/registry.h"
 #include "frontend/environment.h"
@@ -166,217 +167,266 @@ Binding read_annotation(nb::handle object) {
                                                : with_article(class_name_of(object))};
 }
 
-class PythonEnvironment : public frontend::Environment {
-  public:
-    // The function is kept by who has the package's object for it, which Python's garbage collector sees: a reference
-    // from here would keep it, and all that its module holds, for ever.
-    explicit PythonEnvironment(const nb::object& function)
-        : function_(hold(nb::steal(PyWeakref_NewRef(function.ptr(), nullptr)))) {}
+std::string described(const nb::python_error& error) {
+    return text(error.type().attr("__name__")) + ": " + text(error.value());
+}
 
-    Binding name(const std::string& name) override {
-        const nb::gil_scoped_acquire gil;
-        const nb::object found = find(name);
-        return found.is_valid() ? read_binding(found) : Binding(Unknown{});
+// The path to the first array that a struct holds, "Foo.bar.data"; empty where there is none.
+std::string array_member(nb::handle value, const std::string& path) {
+    if (attribute_or_null(value, "_weft_array_family_").is_valid()) return path;
+    const nb::object members = attribute_or_null(value, "_members");
+    if (!members.is_valid() || !nb::isinstance<nb::dict>(members)) return {};
+    for (const auto& [name, member] : nb::borrow<nb::dict>(members)) {
+        std::string found = array_member(member, path + "." + text(name));
+        if (!found.empty()) return found;
     }
+    return {};
+}
 
-    Binding attribute(const frontend::Object& object, const std::string& name) override {
-        const nb::gil_scoped_acquire gil;
-        const nb::handle owner(static_cast<PyObject*>(object.handle.get()));
-        const nb::object found = attribute_or_null(owner, name.c_str());
-        if (found.is_valid()) return read_binding(found);
-        // `wp.float` and its like: in kernels the package has Python's own too.
-        if (object.description == "module 'warp'") {
-            if (builtins::find(name)) return frontend::BuiltinName{name};
-            if (const ir::Type type = builtins::type_named(name)) return type;
-        }
-        return Unknown{};
-    }
-
-    std::vector<Binding> items(const frontend::Object& object) override {
-        const nb::gil_scoped_acquire gil;
-        const nb::handle type(static_cast<PyObject*>(object.handle.get()));
-        std::vector<Binding> members;
-        if (!nb::isinstance(type, nb::module_::import_("enum").attr("EnumMeta"))) return members;
-        for (nb::handle member : type) members.push_back(read_binding(member));
-        return members;
-    }
-
-    Binding annotation(const std::string& parameter) override {
-        const nb::gil_scoped_acquire gil;
-        const nb::object annotations = attribute_or_null(function(), "__annotations__");
-        if (!annotations.is_valid() || !nb::isinstance<nb::dict>(annotations)) return Unknown{};
-        const nb::dict dict = nb::borrow<nb::dict>(annotations);
-        if (!dict.contains(parameter.c_str())) return Unknown{};
-        nb::object object = dict[parameter.c_str()];
-        if (nb::isinstance<nb::str>(object)) {
-            const std::string written = text(object);
-            try {
-                object = evaluate_python(written, names_of_closure());
-            } catch (nb::python_error& error) {
-                return Unusable{"`" + written + "` (" + describe(error) + ")"};
-            }
-        }
-        return read_annotation(object);
-    }
-
-    Binding default_value(const std::string& parameter) override {
-        const nb::gil_scoped_acquire gil;
-        const nb::object code = function().attr("__code__");
-        const nb::object defaults = function().attr("__defaults__");
-        const auto count = nb::cast<size_t>(code.attr("co_argcount"));
-        if (!defaults.is_none()) {
-            const size_t given = nb::len(defaults);
-            for (size_t i = 0; i < given; ++i) {
-                if (text(code.attr("co_varnames")[count - given + i]) == parameter) return read_binding(defaults[i]);
-            }
-        }
-        const nb::object named = function().attr("__kwdefaults__");
-        if (!named.is_none() && nb::borrow<nb::dict>(named).contains(parameter.c_str()))
-            return read_binding(named[parameter.c_str()]);
-        return Unknown{};
-    }
-
-    Binding evaluate(std::string_view expression, const frontend::Span& where,
-                     std::span<const std::pair<std::string, Binding>> locals) override {
-        const nb::gil_scoped_acquire gil;
-        if (const auto it = statics_.find({where.line, where.column}); it != statics_.end()) {
-            return read_static(nb::borrow(static_cast<PyObject*>(it->second.get())));
-        }
-        nb::dict names = names_of_closure();
-        for (const auto& [name, value] : locals) {
-            if (const auto* number = std::get_if<frontend::IntNumber>(&value)) {
-                const auto magnitude = static_cast<long long>(number->magnitude);
-                names[name.c_str()] = nb::steal(PyLong_FromLongLong(number->negative ? -magnitude : magnitude));
-            } else if (const auto* real = std::get_if<frontend::FloatNumber>(&value)) {
-                names[name.c_str()] = nb::steal(PyFloat_FromDouble(real->value));
-            }
-        }
-        nb::object result;
-        try {
-            // In parentheses, so that the expression may go over several lines.
-            result = evaluate_python("(" + std::string(expression) + "\n)", names);
-        } catch (nb::python_error& error) {
-            const std::string advice = error.matches(PyExc_NameError)
-                                           ? ". Make sure all variables used in the static expression are constant."
-                                           : "";
-            throw UserError(ErrorKind::Value, "Error evaluating static expression: " + text(error.value()) + advice +
-                                                  " (" + text(error.type().attr("__name__")) + ")");
-        }
-        return read_static(result);
-    }
-
-    // With the GIL held.
-    void evaluate_now(const std::string& expression, const frontend::Span& where) {
-        try {
-            statics_[{where.line, where.column}] = hold(evaluate_python("(" + expression + "\n)", names_of_closure()));
-        } catch (nb::python_error&) {
-            // Raised again, and located, if lowering reaches it.
-        }
-    }
-
-    std::vector<std::string> names() override {
-        const nb::gil_scoped_acquire gil;
-        std::vector<std::string> names;
-        for (nb::handle key : nb::borrow<nb::dict>(function().attr("__globals__")).keys()) names.push_back(text(key));
-        for (nb::handle key : names_of_closure().keys()) names.push_back(text(key));
-        return names;
-    }
-
-  private:
-    nb::object function() const {
-        nb::object found = nb::steal(PyObject_CallNoArgs(static_cast<PyObject*>(function_.get())));
-        WEFT_CHECK(found.is_valid() && !found.is_none(), "a function that is being compiled is gone");
-        return found;
-    }
-
-    static std::string describe(const nb::python_error& error) {
-        return text(error.type().attr("__name__")) + ": " + text(error.value());
-    }
-
-    // The path to the first array that a struct holds, "Foo.bar.data"; empty where there is none.
-    static std::string array_member(nb::handle value, const std::string& path) {
-        if (attribute_or_null(value, "_weft_array_family_").is_valid()) return path;
-        const nb::object members = attribute_or_null(value, "_members");
-        if (!members.is_valid() || !nb::isinstance<nb::dict>(members)) return {};
-        for (const auto& [name, member] : nb::borrow<nb::dict>(members)) {
-            std::string found = array_member(member, path + "." + text(name));
-            if (!found.empty()) return found;
-        }
-        return {};
-    }
-
-    static Binding read_static(const nb::object& result) {
-        Binding binding = read_binding(result);
-        const std::string unsupported = "Static expression returns an unsupported value: ";
-        if (const auto* unusable = std::get_if<Unusable>(&binding)) {
-            const bool array = attribute_or_null(result, "_weft_array_family_").is_valid();
-            const std::string place = array ? "" : array_member(result, class_name_of(result));
-            if (!place.empty()) {
-                throw UserError(
-                    ErrorKind::Value,
-                    unsupported + "a Warp array cannot be created inside Warp kernels, found one at " + place);
-            }
-            throw UserError(
-                ErrorKind::Value,
-                unsupported + (array ? "a Warp array cannot be created inside Warp kernels"
-                                     : "value of type " + unusable->description + ", which a kernel cannot hold"));
-        }
-        if (std::holds_alternative<frontend::NoneValue>(binding))
-            throw UserError(ErrorKind::Value, unsupported + "None is returned");
-        const auto* object = std::get_if<frontend::Object>(&binding);
-        if (object && !PyModule_Check(result.ptr()) && !PyType_Check(result.ptr())) {
+Binding read_static(const nb::object& result) {
+    Binding binding = read_binding(result);
+    const std::string unsupported = "Static expression returns an unsupported value: ";
+    if (const auto* unusable = std::get_if<Unusable>(&binding)) {
+        const bool array = attribute_or_null(result, "_weft_array_family_").is_valid();
+        const std::string place = array ? "" : array_member(result, class_name_of(result));
+        if (!place.empty()) {
             throw UserError(ErrorKind::Value,
-                            unsupported + "value of type " + class_name_of(result) + ", which a kernel cannot hold");
+                            unsupported + "a Warp array cannot be created inside Warp kernels, found one at " + place);
         }
-        return binding;
+        throw UserError(ErrorKind::Value, unsupported + (array ? "a Warp array cannot be created inside Warp kernels"
+                                                               : "value of type " + unusable->description +
+                                                                     ", which a kernel cannot hold"));
     }
-
-    // The variables of enclosing functions that have a value by now.
-    nb::dict names_of_closure() const {
-        nb::dict names;
-        const nb::object cells = function().attr("__closure__");
-        if (cells.is_none()) return names;
-        const nb::object free = function().attr("__code__").attr("co_freevars");
-        for (size_t i = 0; i < nb::len(cells); ++i) {
-            const nb::object value = attribute_or_null(cells[i], "cell_contents");
-            if (value.is_valid()) names[free[i]] = value;
-        }
-        return names;
+    if (std::holds_alternative<frontend::NoneValue>(binding))
+        throw UserError(ErrorKind::Value, unsupported + "None is returned");
+    const auto* object = std::get_if<frontend::Object>(&binding);
+    if (object && !PyModule_Check(result.ptr()) && !PyType_Check(result.ptr())) {
+        throw UserError(ErrorKind::Value,
+                        unsupported + "value of type " + class_name_of(result) + ", which a kernel cannot hold");
     }
-
-    nb::object find(const std::string& name) const {
-        const nb::dict closure = names_of_closure();
-        if (closure.contains(name.c_str())) return closure[name.c_str()];
-        const auto globals = nb::borrow<nb::dict>(function().attr("__globals__"));
-        if (globals.contains(name.c_str())) return globals[name.c_str()];
-        // Inside kernels the names of the package are known without its prefix.
-        const auto modules = nb::borrow<nb::dict>(nb::module_::import_("sys").attr("modules"));
-        if (modules.contains("warp")) {
-            // Its modules are not among them, nor what it loads when it is asked for.
-            const auto names = nb::borrow<nb::dict>(PyModule_GetDict(nb::object(modules["warp"]).ptr()));
-            if (names.contains(name.c_str()) && !PyModule_Check(nb::object(names[name.c_str()]).ptr()))
-                return names[name.c_str()];
-        }
-        return attribute_or_null(nb::module_::import_("builtins"), name.c_str());
-    }
-
-    nb::object evaluate_python(const std::string& expression, const nb::dict& names) const {
-        const nb::object globals = function().attr("__globals__");
-        // Comprehensions inside the expression see globals only: the local names go there, in a copy.
-        nb::dict all;
-        all.update(nb::borrow<nb::dict>(globals));
-        all.update(names);
-        PyObject* result = PyRun_String(expression.c_str(), Py_eval_input, all.ptr(), all.ptr());
-        if (!result) nb::raise_python_error();
-        return nb::steal(result);
-    }
-
-    std::shared_ptr<void> function_;  // a weak reference of Python's
-    // Values of wp.static(...) by line and column, taken at definition.
-    std::map<std::pair<int, int>, std::shared_ptr<void>> statics_;
-};
+    return binding;
+}
 
 }  // namespace
+
+PythonEnvironment::PythonEnvironment(const nb::object& function)
+    : function_(hold(nb::steal(PyWeakref_NewRef(function.ptr(), nullptr)))) {}
+
+Watcher*& watcher() {
+    static thread_local Watcher* current = nullptr;
+    return current;
+}
+
+// ---- the questions ----
+
+std::vector<Binding> PythonEnvironment::ask(const Question& question) const {
+    const nb::gil_scoped_acquire gil;
+    const nb::object found = find(question);
+    std::vector<Binding> answer = read(question, found);
+    if (Watcher* told = watcher()) told->answered(*this, question, found, answer);
+    return answer;
+}
+
+Binding PythonEnvironment::name(const std::string& name) {
+    return ask({Question::Kind::Name, name, {}, {}, {}}).front();
+}
+
+Binding PythonEnvironment::attribute(const frontend::Object& object, const std::string& name) {
+    return ask({Question::Kind::Attribute, name, object, {}, {}}).front();
+}
+
+std::vector<Binding> PythonEnvironment::items(const frontend::Object& object) {
+    return ask({Question::Kind::Items, {}, object, {}, {}});
+}
+
+Binding PythonEnvironment::annotation(const std::string& parameter) {
+    return ask({Question::Kind::Annotation, parameter, {}, {}, {}}).front();
+}
+
+Binding PythonEnvironment::default_value(const std::string& parameter) {
+    return ask({Question::Kind::Default, parameter, {}, {}, {}}).front();
+}
+
+Binding PythonEnvironment::evaluate(std::string_view expression, const frontend::Span& where,
+                                    std::span<const std::pair<std::string, Binding>> locals) {
+    return ask({Question::Kind::Static, std::string(expression), {}, where, {locals.begin(), locals.end()}}).front();
+}
+
+std::vector<std::string> PythonEnvironment::names() {
+    const nb::gil_scoped_acquire gil;
+    std::vector<std::string> names;
+    for (nb::handle key : nb::borrow<nb::dict>(function().attr("__globals__")).keys()) names.push_back(text(key));
+    for (nb::handle key : names_of_closure().keys()) names.push_back(text(key));
+    return names;
+}
+
+// ---- which object answers ----
+
+nb::object PythonEnvironment::find(const Question& question) const {
+    switch (question.kind) {
+        case Question::Kind::Name:
+            return find_name(question.text);
+        case Question::Kind::Attribute:
+            return attribute_or_null(static_cast<PyObject*>(question.of.handle.get()), question.text.c_str());
+        case Question::Kind::Items:
+            return nb::borrow(static_cast<PyObject*>(question.of.handle.get()));
+        case Question::Kind::Annotation:
+            return find_annotation(question.text);
+        case Question::Kind::Default:
+            return find_default(question.text);
+        case Question::Kind::Static:
+            return find_static(question);
+    }
+    return {};
+}
+
+nb::object PythonEnvironment::find_name(const std::string& name) const {
+    const nb::object asked = function();
+    const nb::str wanted(name.c_str(), name.size());
+    // The variables of enclosing functions, if they have a value by now.
+    if (PyObject* cells = PyFunction_GetClosure(asked.ptr())) {
+        const nb::object free = nb::handle(PyFunction_GetCode(asked.ptr())).attr("co_freevars");
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cells); ++i) {
+            if (PyUnicode_Compare(PyTuple_GET_ITEM(free.ptr(), i), wanted.ptr()) != 0) continue;
+            if (PyObject* value = PyCell_GET(PyTuple_GET_ITEM(cells, i))) return nb::borrow(value);
+        }
+    }
+    if (PyObject* value = PyDict_GetItemWithError(PyFunction_GetGlobals(asked.ptr()), wanted.ptr()))
+        return nb::borrow(value);
+    // Inside kernels the names of the package are known without its prefix; not its modules, nor what it loads when it
+    // is asked for.
+    if (PyObject* package = PyDict_GetItemString(PyImport_GetModuleDict(), "warp")) {
+        PyObject* value = PyDict_GetItemWithError(PyModule_GetDict(package), wanted.ptr());
+        if (value != nullptr && !PyModule_Check(value)) return nb::borrow(value);
+    }
+    return attribute_or_null(nb::module_::import_("builtins"), name.c_str());
+}
+
+nb::object PythonEnvironment::find_annotation(const std::string& parameter) const {
+    const nb::object annotations = attribute_or_null(function(), "__annotations__");
+    if (!annotations.is_valid() || !nb::isinstance<nb::dict>(annotations)) return {};
+    const nb::dict dict = nb::borrow<nb::dict>(annotations);
+    return dict.contains(parameter.c_str()) ? nb::object(dict[parameter.c_str()]) : nb::object();
+}
+
+nb::object PythonEnvironment::find_default(const std::string& parameter) const {
+    const nb::object code = function().attr("__code__");
+    const nb::object defaults = function().attr("__defaults__");
+    const auto count = nb::cast<size_t>(code.attr("co_argcount"));
+    if (!defaults.is_none()) {
+        const size_t given = nb::len(defaults);
+        for (size_t i = 0; i < given; ++i) {
+            if (text(code.attr("co_varnames")[count - given + i]) == parameter) return defaults[i];
+        }
+    }
+    const nb::object named = function().attr("__kwdefaults__");
+    if (!named.is_none() && nb::borrow<nb::dict>(named).contains(parameter.c_str())) return named[parameter.c_str()];
+    return {};
+}
+
+nb::object PythonEnvironment::find_static(const Question& question) const {
+    if (const auto it = statics_.find({question.where.line, question.where.column}); it != statics_.end()) {
+        return nb::borrow(static_cast<PyObject*>(it->second.get()));
+    }
+    nb::dict names = names_of_closure();
+    for (const auto& [name, value] : question.locals) {
+        if (const auto* number = std::get_if<frontend::IntNumber>(&value)) {
+            const auto magnitude = static_cast<long long>(number->magnitude);
+            names[name.c_str()] = nb::steal(PyLong_FromLongLong(number->negative ? -magnitude : magnitude));
+        } else if (const auto* real = std::get_if<frontend::FloatNumber>(&value)) {
+            names[name.c_str()] = nb::steal(PyFloat_FromDouble(real->value));
+        }
+    }
+    try {
+        // In parentheses, so that the expression may go over several lines.
+        return evaluate_python("(" + question.text + "\n)", names);
+    } catch (nb::python_error& error) {
+        const std::string advice = error.matches(PyExc_NameError)
+                                       ? ". Make sure all variables used in the static expression are constant."
+                                       : "";
+        throw UserError(ErrorKind::Value, "Error evaluating static expression: " + text(error.value()) + advice + " (" +
+                                              text(error.type().attr("__name__")) + ")");
+    }
+}
+
+nb::object PythonEnvironment::function() const {
+    nb::object found = nb::steal(PyObject_CallNoArgs(static_cast<PyObject*>(function_.get())));
+    WEFT_CHECK(found.is_valid() && !found.is_none(), "a function that is being compiled is gone");
+    return found;
+}
+
+// The variables of enclosing functions that have a value by now.
+nb::dict PythonEnvironment::names_of_closure() const {
+    nb::dict names;
+    const nb::object cells = function().attr("__closure__");
+    if (cells.is_none()) return names;
+    const nb::object free = function().attr("__code__").attr("co_freevars");
+    for (size_t i = 0; i < nb::len(cells); ++i) {
+        const nb::object value = attribute_or_null(cells[i], "cell_contents");
+        if (value.is_valid()) names[free[i]] = value;
+    }
+    return names;
+}
+
+nb::object PythonEnvironment::evaluate_python(const std::string& expression, const nb::dict& names) const {
+    const nb::object globals = function().attr("__globals__");
+    // Comprehensions inside the expression see globals only: the local names go there, in a copy.
+    nb::dict all;
+    all.update(nb::borrow<nb::dict>(globals));
+    all.update(names);
+    PyObject* result = PyRun_String(expression.c_str(), Py_eval_input, all.ptr(), all.ptr());
+    if (!result) nb::raise_python_error();
+    return nb::steal(result);
+}
+
+void PythonEnvironment::evaluate_now(const std::string& expression, const frontend::Span& where) {
+    try {
+        statics_[{where.line, where.column}] = hold(evaluate_python("(" + expression + "\n)", names_of_closure()));
+    } catch (nb::python_error&) {
+        // Raised again, and located, if lowering reaches it.
+    }
+}
+
+// ---- what it stands for ----
+
+std::vector<Binding> PythonEnvironment::read(const Question& question, const nb::object& found) const {
+    switch (question.kind) {
+        case Question::Kind::Items: {
+            std::vector<Binding> members;
+            if (!nb::isinstance(found, nb::module_::import_("enum").attr("EnumMeta"))) return members;
+            for (nb::handle member : found) members.push_back(read_binding(member));
+            return members;
+        }
+        case Question::Kind::Annotation:
+            return {found.is_valid() ? read_annotation_of(found) : Binding(Unknown{})};
+        case Question::Kind::Static:
+            return {read_static(found)};
+        case Question::Kind::Attribute:
+            // `wp.float` and its like: in kernels the package has Python's own too.
+            if (!found.is_valid() && question.of.description == "module 'warp'") {
+                if (builtins::find(question.text)) return {frontend::BuiltinName{question.text}};
+                if (const ir::Type type = builtins::type_named(question.text)) return {type};
+            }
+            break;
+        case Question::Kind::Name:
+        case Question::Kind::Default:
+            break;
+    }
+    return {found.is_valid() ? read_binding(found) : Binding(Unknown{})};
+}
+
+// One that is written as text is evaluated.
+Binding PythonEnvironment::read_annotation_of(const nb::object& found) const {
+    if (!nb::isinstance<nb::str>(found)) return read_annotation(found);
+    const std::string written = text(found);
+    try {
+        return read_annotation(evaluate_python(written, names_of_closure()));
+    } catch (nb::python_error& error) {
+        return Unusable{"`" + written + "` (" + described(error) + ")"};
+    }
+}
+
+// ----
 
 // The functions, and for as long as they are used the object that keeps them.
 static std::shared_ptr<const frontend::OverloadSet> kept(std::shared_ptr<const frontend::OverloadSet> set,

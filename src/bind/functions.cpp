@@ -4,10 +4,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "bind/exports.h"
 #include "bind/objects.h"
@@ -48,12 +49,14 @@ void export_functions(nb::module_& m) {
     nb::class_<OverloadSet>(m, "OverloadSet", "All functions of one name.")
         .def("__init__", [](OverloadSet* self, const std::string& name) { new (self) OverloadSet{name, {}}; })
         .def(
-            "add",
-            [](OverloadSet& set, const FunctionObject& function) {
-                if (std::find(set.functions.begin(), set.functions.end(), function.source) == set.functions.end())
-                    set.functions.push_back(function.source);
+            "arrange",
+            [](OverloadSet& set, const std::vector<const FunctionObject*>& functions) {
+                std::vector<std::shared_ptr<const FunctionSource>> wanted;
+                for (const FunctionObject* function : functions) wanted.push_back(function->source);
+                // Another thread may be reading what is right already.
+                if (set.functions != wanted) set.functions = std::move(wanted);
             },
-            "Adds the function, unless it is there.");
+            "Makes it consist of these, in this order.");
 
     nb::class_<FunctionObject>(m, "Function", "A function of the user, for the front end.")
         .def(

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "bind/exports.h"
 #include "bind/objects.h"
+#include "bind/source_questions.h"
 #include "codegen/compile.h"
 #include "ir/text.h"
 #include "runtime/cuda/clusters.h"
@@ -108,12 +109,18 @@ runtime::Kernel& kernel_of(nb::handle object) {
     const int settings = settings_count();
     if (self.kernel != nullptr && self.settings == settings) return *self.kernel;
     const bool defined = nb::hasattr(object, "_definition");
-    const nb::object function = defined ? object.attr("_definition")() : nb::object();
+    if (defined) object.attr("_definition")();
     const auto fits = [&](const auto& kernel) { return !defined || kernel->options() == self.options; };
     const auto found = std::ranges::find_if(self.made, fits);
     if (found == self.made.end()) {
-        const auto& source = nb::cast<const FunctionObject&>(function).source;
-        self.made.push_back(std::make_unique<runtime::Kernel>(self.name, source, self.options));
+        // The object has the kernel.
+        const auto read = [kernel = object.ptr()] {
+            const nb::gil_scoped_acquire gil;
+            const nb::object function = nb::handle(kernel).attr("_source")();
+            return std::shared_ptr<const frontend::FunctionSource>(nb::cast<const FunctionObject&>(function).source);
+        };
+        self.made.push_back(
+            std::make_unique<runtime::Kernel>(self.name, read, self.options, make_memory(object, self.options)));
         self.kernel = self.made.back().get();
     } else {
         self.kernel = found->get();
@@ -165,8 +172,7 @@ void export_kernels(nb::module_& m) {
             nb::arg("contract") = false, nb::arg("optimize") = 2, nb::arg("lanes") = 0, nb::arg("line_info") = false,
             nb::arg("fuse_on_gpu") = true, nb::arg("deterministic") = false, nb::arg("backend") = "",
             nb::arg("max_threads") = 0, nb::arg("min_blocks") = 0, nb::arg("max_registers") = 0,
-            nb::arg("architecture_suffix") = "", nb::arg("cluster_dim") = 1,
-            "To be called by _definition(), before the kernel is made.")
+            nb::arg("architecture_suffix") = "", nb::arg("cluster_dim") = 1, "To be called by _definition().")
         .def(
             "_forget",
             [](KernelObject& self) {
@@ -348,6 +354,11 @@ void export_kernels(nb::module_& m) {
           nb::arg("cls"), nb::arg("backend") = "", nb::arg("out_kinds") = std::vector<std::string>(),
           nb::arg("derivative") = false);
     m.def("settings_changed", [] { ++settings_count(); }, "Kernels read their settings again.");
+    m.def("backend_names", [] {
+        std::vector<std::string> names;
+        for (const codegen::BackendInfo& info : codegen::backends()) names.push_back(info.name);
+        return names;
+    });
     m.def("dump_kinds", [](const std::string& name) {
         std::vector<std::string> kinds = {"source-ir", "ir"};
         for (const std::string& kind : codegen::backend(name).open().dump_kinds()) kinds.push_back(kind);

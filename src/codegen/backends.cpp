@@ -15,13 +15,16 @@ std::string codegen_library() {
     return (slash == std::string::npos ? "" : self.substr(0, slash + 1)) + "libweft_codegen.so";
 }
 
-// The libraries of one process do not change.
+// The libraries and the processor of one process do not change, and asking the processor is slow in virtual machines.
 const std::string& libraries_key() {
     static const std::string key = build_id(codegen_library()) + " " + build_id(library_path());
     return key;
 }
 
-std::string llvm_cpu_key() { return libraries_key() + " " + cpu_key(); }
+std::string llvm_cpu_key() {
+    static const std::string key = libraries_key() + " " + cpu_key();
+    return key;
+}
 std::string llvm_nvptx_key() { return libraries_key(); }
 
 // What the library's function of that name gives; may be null.

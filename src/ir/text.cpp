@@ -3,7 +3,8 @@
 //   "@"name] ["replay" "@"name] ["by_value" "@"name] body } body     := "{" ["(" %name ":" type {"," ...} ")"] { op }
 //   "}" op       := [%name
 //   {"," %name} "="] mnemonic ["." sub] [literal] ["(" operands ")"] ["[" ints "]"] ["\"" text "\""]
-//               [":" types] { body } ["@" line ":" column]
+//               [":" types] { body } [location]
+//   location := "@" line ":" column ["-" line ":" column] ["#" file]     (of a function: before its body)
 // A constant's literal is a number, true, false, or # and its bits in hexadecimal.
 #include "ir/text.h"
 
@@ -84,6 +85,7 @@ class Printer {
         if (!f.adjoint.empty()) out += " adjoint @" + f.adjoint;
         if (!f.replay.empty()) out += " replay @" + f.replay;
         if (!f.by_value.empty()) out += " by_value @" + f.by_value;
+        if (options_.files != nullptr) location(f.location);
         out += " {\n";
         ops(f.body);
         out += "}\n";
@@ -148,10 +150,27 @@ class Printer {
             out.append(indent_, ' ');
             out += "}";
         }
-        if (options_.locations && op.location) {
-            out += " @" + std::to_string(op.location.line) + ":" + std::to_string(op.location.column);
-        }
+        location(op.location);
         out += "\n";
+    }
+
+    void location(const Location& at) {
+        if (!at || (!options_.locations && options_.files == nullptr)) return;
+        out += " @" + std::to_string(at.line) + ":" + std::to_string(at.column);
+        if (options_.files == nullptr) return;
+        out += "-" + std::to_string(at.end_line) + ":" + std::to_string(at.end_column);
+        if (at.file != nullptr) out += "#" + std::to_string(file(at.file));
+    }
+
+    // Equal files are one.
+    size_t file(const std::shared_ptr<const SourceFile>& wanted) {
+        SourceFiles& files = *options_.files;
+        for (size_t i = 0; i < files.size(); ++i) {
+            if (files[i] == wanted) return i;
+            if (files[i]->path == wanted->path && files[i]->text == wanted->text) return i;
+        }
+        files.push_back(wanted);
+        return files.size() - 1;
     }
 
     PrintOptions options_;
@@ -183,7 +202,7 @@ const std::unordered_map<std::string_view, MathFn>& math_functions() {
 
 class Parser {
   public:
-    explicit Parser(std::string_view text) : text_(text) {}
+    Parser(std::string_view text, const SourceFiles& files) : text_(text), files_(files) {}
 
     std::unique_ptr<Module> module() {
         auto module = std::make_unique<Module>();
@@ -413,8 +432,26 @@ class Parser {
             expect("@");
             f.by_value = word();
         }
+        location(f.location);
         expect("{");
         while (!accept("}")) op(builder);
+    }
+
+    void location(Location& at) {
+        if (!accept("@")) return;
+        at.line = small();
+        expect(":");
+        at.column = small();
+        if (accept("-")) {
+            at.end_line = small();
+            expect(":");
+            at.end_column = small();
+        }
+        if (accept("#")) {
+            const auto number = static_cast<size_t>(small());
+            if (number >= files_.size()) fail("a location in no file");
+            at.file = files_[number];
+        }
     }
 
     uint64_t constant(Type type, std::string_view text) const {
@@ -535,11 +572,7 @@ class Parser {
         }
         Op& op = builder.emit_op(code->second, operands, results, ints, text);
         while (accept("{")) body(builder, op);
-        if (accept("@")) {
-            op.location.line = small();
-            expect(":");
-            op.location.column = small();
-        }
+        location(op.location);
         for (size_t i = 0; i < names.size(); ++i) define(names[i], op.results[i]);
     }
 
@@ -561,6 +594,7 @@ class Parser {
     }
 
     std::string_view text_;
+    const SourceFiles& files_;
     size_t position_ = 0;
     std::unordered_map<std::string, Value*> values_;
 };
@@ -579,7 +613,7 @@ std::string print(const Module& module, const PrintOptions& options) {
     return out;
 }
 
-std::unique_ptr<Module> parse(std::string_view text) { return Parser(text).module(); }
-Type parse_type(std::string_view text) { return Parser(text).whole_type(); }
+std::unique_ptr<Module> parse(std::string_view text, const SourceFiles& files) { return Parser(text, files).module(); }
+Type parse_type(std::string_view text) { return Parser(text, {}).whole_type(); }
 
 }  // namespace weft::ir

@@ -22,6 +22,7 @@ namespace {
 constexpr std::string_view kMagic = "weftcac1";
 constexpr size_t kHeader = 8 + 8 + 64;
 constexpr std::string_view kSuffix = ".weft";
+constexpr std::string_view kPack = ".pack";
 constexpr std::string_view kAside = ".part";
 constexpr int64_t kAbandoned = 3600;  // seconds after which a file written aside counts as left behind
 
@@ -78,7 +79,7 @@ std::vector<Found> scan(const std::string& directory) {
     if (stream == nullptr) return out;
     while (const dirent* entry = readdir(stream)) {
         const std::string_view name = entry->d_name;
-        if (!name.ends_with(kSuffix) && !name.ends_with(kAside)) continue;
+        if (!name.ends_with(kSuffix) && !name.ends_with(kPack) && !name.ends_with(kAside)) continue;
         struct stat status{};
         // NOLINTNEXTLINE(clang-analyzer-unix.StdCLibraryFunctions): an open folder has a descriptor
         if (fstatat(dirfd(stream), entry->d_name, &status, 0) != 0 || !S_ISREG(status.st_mode)) continue;
@@ -146,19 +147,31 @@ std::optional<std::string> DiskCache::load(std::string_view key) const {
 }
 
 bool DiskCache::store(std::string_view key, std::string_view payload) const {
-    if (!writable_ || !valid(key)) return false;
-    if (static_cast<int64_t>(payload.size() + kHeader) > limit_) return false;
-    std::string aside = path(key) + "-XXXXXX" + std::string(kAside);
-    const int file = mkostemps(aside.data(), static_cast<int>(kAside.size()), O_CLOEXEC);
-    if (file < 0) return false;
+    if (!valid(key)) return false;
     const uint64_t length = payload.size();
     std::string header(kMagic);
     header.append(reinterpret_cast<const char*>(&length), 8);
     header += sha256(payload);
+    return write(path(key), header, payload);
+}
+
+std::string DiskCache::pack_path(std::string_view key) const {
+    return directory_ + "/" + std::string(key) + std::string(kPack);
+}
+
+bool DiskCache::store_pack(std::string_view key, std::string_view bytes) const {
+    return valid(key) && write(pack_path(key), {}, bytes);
+}
+
+bool DiskCache::write(const std::string& path, std::string_view header, std::string_view payload) const {
+    if (!writable_ || static_cast<int64_t>(payload.size() + kHeader) > limit_) return false;
+    std::string aside = path + "-XXXXXX" + std::string(kAside);
+    const int file = mkostemps(aside.data(), static_cast<int>(kAside.size()), O_CLOEXEC);
+    if (file < 0) return false;
     const bool written = write_all(file, header) && write_all(file, payload);
     // Caches are often shared by users of one machine.
     fchmod(file, 0644);
-    if (close(file) != 0 || !written || rename(aside.c_str(), path(key).c_str()) != 0) {
+    if (close(file) != 0 || !written || rename(aside.c_str(), path.c_str()) != 0) {
         unlink(aside.c_str());
         return false;
     }
@@ -192,7 +205,9 @@ std::vector<DiskCache::Entry> DiskCache::list() const {
 
 int64_t DiskCache::size() const {
     int64_t total = 0;
-    for (const Entry& entry : list()) total += entry.bytes;
+    for (const Found& file : readable_ ? scan(directory_) : std::vector<Found>()) {
+        if (!file.name.ends_with(kAside)) total += file.bytes;
+    }
     return total;
 }
 

@@ -33,6 +33,10 @@ class DiskCache {
     // Written aside, then renamed. False when it could not be written; never throws for that.
     bool store(std::string_view key, std::string_view payload) const;
 
+    // The same for files whose form is the caller's (source_pack.h), by their path: they are not among list().
+    std::string pack_path(std::string_view key) const;
+    bool store_pack(std::string_view key, std::string_view bytes) const;
+
     struct Entry {
         std::string key;
         int64_t bytes = 0;
@@ -45,6 +49,7 @@ class DiskCache {
 
   private:
     std::string path(std::string_view key) const;
+    bool write(const std::string& path, std::string_view header, std::string_view payload) const;
     void evict() const;
 
     std::string directory_;

@@ -31,6 +31,9 @@ namespace {
 // Part of every key: to be changed with the format of the payload or the way in which code is called.
 constexpr std::string_view kFormat = "weft image 1";
 
+// How long nothing must have been asked for.
+constexpr std::chrono::milliseconds kQuiet(200);
+
 double since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
@@ -77,6 +80,19 @@ struct CompileJob {
         }
     }
 
+    // What it was compiled to; false where that does not load.
+    bool load(std::string_view bytes) {
+        if (bytes.empty()) return false;
+        const codegen::Image stored{static_cast<codegen::ImageFormat>(bytes[0]), std::string(bytes.substr(1))};
+        try {
+            timed("load", [&] { image = load_image(stored); });
+        } catch (const InternalError&) {
+            return false;  // a file that does not load is compiled anew, and replaced
+        }
+        from_cache = true;
+        return true;
+    }
+
   private:
     template <typename Work>
     void timed(const char* stage, const Work& work) {
@@ -97,18 +113,6 @@ struct CompileJob {
         std::optional<std::string> found;
         timed("cache", [&] { found = place.load(key); });
         return found && load(*found);
-    }
-
-    bool load(const std::string& bytes) {
-        if (bytes.empty()) return false;
-        const codegen::Image stored{static_cast<codegen::ImageFormat>(bytes[0]), bytes.substr(1)};
-        try {
-            timed("load", [&] { image = load_image(stored); });
-        } catch (const InternalError&) {
-            return false;  // a file that does not load is compiled anew, and replaced
-        }
-        from_cache = true;
-        return true;
     }
 
     void compile() {
@@ -134,18 +138,30 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
     size_t wanted_threads = 1;
     int running = 0;
     int idle = 0;
-    bool paused = false;  // a fork is about to happen
+    std::function<void()> when_quiet;
+    bool busy_lately = false;  // since the last such work
+    bool paused = false;       // a fork is about to happen
     bool ending = false;
     std::shared_ptr<DiskCache> cache;
     std::vector<std::shared_ptr<const DiskCache>> folders;
 
     void worker() {
         std::unique_lock lock(mutex);
+        const auto called = [&] { return ending || (!paused && !queue.empty()); };
         while (true) {
             ++idle;
-            queued.wait(lock, [&] { return ending || (!paused && !queue.empty()); });
+            bool quiet = false;
+            if (busy_lately) {
+                quiet = !queued.wait_for(lock, kQuiet, called);
+            } else {
+                queued.wait(lock, called);
+            }
             --idle;
             if (ending) return;
+            if (quiet) {
+                work_when_quiet(lock);
+                continue;
+            }
             const auto job = std::move(queue.front());
             queue.pop_front();
             job->state = CompileJob::State::Running;
@@ -158,7 +174,20 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
         }
     }
 
+    // Counts as a running job, so that neither a fork nor the end comes between.
+    void work_when_quiet(std::unique_lock<std::mutex>& lock) {
+        if (paused || running > 0 || !std::exchange(busy_lately, false) || !when_quiet) return;
+        const auto work = when_quiet;
+        ++running;
+        lock.unlock();
+        work();
+        lock.lock();
+        --running;
+        done.notify_all();
+    }
+
     void finish(CompileJob& job) {
+        busy_lately = true;
         job.state = CompileJob::State::Done;
         job.module.reset();
         // A failed job is not handed out again: the next request tries anew.
@@ -305,6 +334,8 @@ codegen::KernelEntry LoadedKernel::wait() {
     return entry;
 }
 
+const std::string& LoadedKernel::key() const { return job_->key; }
+
 LoadedImage& LoadedKernel::image() {
     wait();
     return *job_->image;
@@ -369,6 +400,32 @@ std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module
     return std::make_shared<LoadedKernel>(std::move(job), kernel);
 }
 
+std::shared_ptr<LoadedKernel> Compiler::loaded(const std::string& key, std::string_view payload,
+                                               const std::string& kernel, const std::string& backend) {
+    std::shared_ptr<CompileJob> job;
+    {
+        const std::lock_guard lock(service_->mutex);
+        job = service_->known[key].lock();
+    }
+    if (job == nullptr) {
+        job = std::make_shared<CompileJob>();
+        job->key = key;
+        job->backend = &backend_info(backend);
+        job->service = service_;
+        if (!job->load(payload)) return nullptr;
+        job->state = CompileJob::State::Done;
+        const std::lock_guard lock(service_->mutex);
+        service_->forget_gone();
+        auto& known = service_->known[key];
+        if (auto other = known.lock()) {
+            job = std::move(other);
+        } else {
+            known = job;
+        }
+    }
+    return std::make_shared<LoadedKernel>(std::move(job), kernel);
+}
+
 Compiled Compiler::compiled(const ir::Module& module, const std::string& backend,
                             const codegen::Options& options) const {
     const codegen::BackendInfo& info = backend_info(backend);
@@ -391,6 +448,11 @@ void Compiler::store(const ir::Module& module, const std::string& backend, const
 void Compiler::add_folder(std::shared_ptr<const DiskCache> folder) {
     const std::lock_guard lock(service_->mutex);
     service_->folders.push_back(std::move(folder));
+}
+
+void Compiler::set_when_quiet(std::function<void()> work) {
+    const std::lock_guard lock(service_->mutex);
+    service_->when_quiet = std::move(work);
 }
 
 void Compiler::wait_idle() {

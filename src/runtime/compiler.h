@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ class LoadedKernel {
     // The same, for code of other machines.
     LoadedImage& image();
     const std::string& name() const { return kernel_; }
+    // Of the code in the cache.
+    const std::string& key() const;
     // After wait(): milliseconds a stage ("key", "cache", "prepare", "emit", ..., "store", "load"), and where the code
     // came from.
     std::vector<codegen::StageTime> times() const;
@@ -65,6 +68,9 @@ class Compiler {
     std::shared_ptr<LoadedKernel> request(std::shared_ptr<const ir::Module> module, const std::string& kernel,
                                           const std::string& backend = {}, const codegen::Options& options = {},
                                           const Compiled* compiled = nullptr);
+    // A kernel of compiled code for the host, loaded now; null where that does not load.
+    std::shared_ptr<LoadedKernel> loaded(const std::string& key, std::string_view payload, const std::string& kernel,
+                                         const std::string& backend);
     // What request() makes, taken from the cache or compiled now. Throws what the compile throws.
     Compiled compiled(const ir::Module& module, const std::string& backend, const codegen::Options& options) const;
     // Stores compiled(). Throws UserError (Value) where nothing can be written.
@@ -72,6 +78,8 @@ class Compiler {
                const DiskCache& target) const;
     // A folder of images to look in behind the cache; nothing is written there.
     void add_folder(std::shared_ptr<const DiskCache> folder);
+    // What a thread of the service does when there has been nothing to compile for a moment.
+    void set_when_quiet(std::function<void()> work);
     // Blocks until nothing is queued or running.
     void wait_idle();
     // Fails what has not begun and waits for what has; later requests fail. For the interpreter's exit hook.

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <unordered_set>
 
 #include "ad/forward.h"
 #include "ad/reverse.h"
 #include "base/error.h"
-#include "builtins/textures.h"
 #include "codegen/compile.h"
 #include "ir/layout.h"
-#include "opt/in_loop.h"
+#include "ir/text.h"
 #include "opt/opt.h"
 #include "runtime/image.h"
 #include "runtime/runtime.h"
@@ -21,7 +19,7 @@ namespace weft::runtime {
 // ---- code of one direction ----
 
 Location Code::location() const {
-    const ir::Function& function = *module_->find(name_);
+    const ir::Function& function = *module().find(name_);
     if (function.location) return function.location;
     for (const ir::Op* op : function.body.ops) {
         if (op->location) return op->location;
@@ -29,67 +27,41 @@ Location Code::location() const {
     return {};
 }
 
-Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const KernelOptions& options) {
-    ir::Function* function = module->find(kernel);
-    WEFT_CHECK(function != nullptr, "no kernel " + kernel);
-    own_elements_ = opt::own_elements(*module, *function);
-    module_ = std::move(module);
-    const std::vector<int64_t> offsets = codegen::parameter_offsets(*function);
-    const std::vector<Access> access = parameter_access(*module_, *function);
-    const bool extents = contains(*module_, *function, ir::Opcode::Shape);
-    const bool strides = contains(*module_, *function, ir::Opcode::Stride);
-    for (size_t i = 0; i < access.size(); ++i) {
-        const ir::Value& value = *function->parameters()[i];
-        parameters_.push_back(
-            {value.name, value.type, offsets[i], access[i], extents, strides, builtins::contains_texture(value.type)});
-        if (value.type.is(ir::TypeKind::Array)) {
-            arrays_.push_back({offsets[i], ir::size_of(value.type.target()), value.type.ndim(), access[i].write});
-        }
-    }
-    block_bytes_ = offsets.back();
-    for (const auto& reached : module_->functions) count_atomics(*reached);
-    uses_thread_index_ = contains(*module_, *function, ir::Opcode::ThreadIndex);
-    // Snippets may wait for threads that never come, which is reported as an assert is.
-    has_assertions_ =
-        contains(*module_, *function, ir::Opcode::Assert) || contains(*module_, *function, ir::Opcode::Snippet);
-    name_ = kernel;
-    backend_ = options.backend;
-    options_ = options.codegen;
-    fuse_on_gpu_ = options.fuse_on_gpu;
-    deterministic_ = options.deterministic;
-    architecture_suffix_ = options.architecture_suffix;
-    cluster_ = options.cluster;
-}
-
 namespace {
 
-// Turns that a loop is taken to have where nothing is known.
-constexpr int64_t kTurns = 16;
+CodeSummary summary_of(ir::Module& module, const std::string& kernel) {
+    ir::Function* function = module.find(kernel);
+    WEFT_CHECK(function != nullptr, "no kernel " + kernel);
+    return summarize(module, *function);
+}
 
 }  // namespace
 
-void Code::count_atomics(const ir::Function& function) {
-    std::unordered_set<const ir::Value*> used;
-    ir::walk(function.body, [&](const ir::Op& op) { used.insert(op.operands.begin(), op.operands.end()); });
-    ir::walk(function.body, [&](const ir::Op& op) {
-        // Snippets may have atomics of their own.
-        if (op.code == ir::Opcode::Snippet) ordered_ |= op.text.find("tomic") != std::string::npos;
-        if (op.code != ir::Opcode::Atomic || ir::local_array_of(op.operands[0]) != nullptr) return;
-        const ir::Type type = op.operands[1]->type;
-        const bool own = op.text == opt::kOwnElement;
-        const int numbers = type.is_aggregate() ? type.part_count() : 1;
-        if (!own) shared_atomics_ += numbers;
-        if (!own) shared_updates_ += numbers * (opt::in_loop(op) ? kTurns : 1);
-        const bool last_wins = op.atomic() == ir::AtomicKind::Exchange;
-        const bool ordered = last_wins || type.has_float_elements() || used.contains(op.result());
-        (own ? ordered_own_ : ordered_) |= ordered;
-    });
+Code::Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const KernelOptions& options)
+    : Code(std::make_shared<LazyModule>(module), summary_of(*module, kernel), kernel, options) {}
+
+Code::Code(std::shared_ptr<const LazyModule> module, CodeSummary summary, const std::string& kernel,
+           const KernelOptions& options)
+    : module_(std::move(module)),
+      summary_(std::move(summary)),
+      deterministic_(options.deterministic),
+      fuse_on_gpu_(options.fuse_on_gpu),
+      architecture_suffix_(options.architecture_suffix),
+      cluster_(options.cluster),
+      name_(kernel),
+      backend_(options.backend),
+      options_(options.codegen) {
+    for (const Parameter& parameter : summary_.parameters) {
+        if (!parameter.type.is(ir::TypeKind::Array)) continue;
+        const ir::Type type = parameter.type;
+        arrays_.push_back({parameter.offset, ir::size_of(type.target()), type.ndim(), parameter.access.write});
+    }
 }
 
 bool Code::deterministic() const { return deterministic_ || Runtime::get().deterministic(); }
 
 const codegen::GpuPlan& Code::gpu_plan() {
-    std::call_once(planned_, [&] { gpu_plan_ = codegen::plan_for_gpu(*module_, *module_->find(name_)); });
+    std::call_once(planned_, [&] { gpu_plan_ = codegen::plan_for_gpu(module(), *module().find(name_)); });
     return gpu_plan_;
 }
 
@@ -158,8 +130,8 @@ std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promis
             options = options_for_gpu(options_, fuse_on_gpu_, device.architecture() + architecture_suffix_, promise);
         }
         const Compiled* before = on_host && offered_ ? &*offered_ : nullptr;
-        slot =
-            Runtime::get().compiler().request(module_, name_, on_host ? backend_ : device.backend(), options, before);
+        slot = Runtime::get().compiler().request(module_->get(), name_, on_host ? backend_ : device.backend(), options,
+                                                 before);
     }
     return slot;
 }
@@ -167,7 +139,7 @@ std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promis
 Compiled Code::compiled() const {
     codegen::Options options = options_;
     options.architecture = devices().front()->architecture();
-    return Runtime::get().compiler().compiled(*module_, backend_, options);
+    return Runtime::get().compiler().compiled(module(), backend_, options);
 }
 
 std::shared_ptr<LoadedKernel> Code::loaded() { return loaded(*devices().front()); }
@@ -175,6 +147,18 @@ std::shared_ptr<LoadedKernel> Code::loaded() { return loaded(*devices().front())
 bool Code::is_compiled() {
     const std::lock_guard lock(mutex_);
     return std::ranges::any_of(loaded_, [](const auto& entry) { return entry.second->ready(); });
+}
+
+bool Code::adopt(const std::string& key, std::string_view payload) {
+    const Device& device = *devices().front();
+    std::shared_ptr<LoadedKernel> code = Runtime::get().compiler().loaded(key, payload, name_, backend_);
+    if (code == nullptr) return false;
+    {
+        const std::lock_guard lock(mutex_);
+        loaded_[device.backend() + " " + device.architecture()] = code;
+    }
+    wait();
+    return true;
 }
 
 codegen::KernelEntry Code::wait() {
@@ -192,10 +176,15 @@ KernelInstance::KernelInstance(std::string name, std::unique_ptr<ir::Module> mod
     : name_(std::move(name)), options_(options), lower_milliseconds_(lower_milliseconds) {
     std::shared_ptr<ir::Module> shared = std::move(module);
     forward_ = std::make_unique<Code>(shared, name_, options_);
-    module_ = std::move(shared);
-    for (const Parameter& p : forward_->parameters()) {
-        may_need_more_ |= p.access.read && p.access.write;
-    }
+    module_ = std::make_shared<LazyModule>(std::move(shared));
+    for (const Parameter& p : forward_->parameters()) may_need_more_ |= p.access.read && p.access.write;
+}
+
+KernelInstance::KernelInstance(std::string name, std::shared_ptr<const LazyModule> module, CodeSummary summary,
+                               const KernelOptions& options)
+    : name_(std::move(name)), options_(options), module_(std::move(module)), lower_milliseconds_(0) {
+    forward_ = std::make_unique<Code>(module_, std::move(summary), name_, options_);
+    for (const Parameter& p : forward_->parameters()) may_need_more_ |= p.access.read && p.access.write;
 }
 
 std::unique_ptr<KernelInstance::Gathered> KernelInstance::gather(const ir::Module& adjoint_module,
@@ -223,7 +212,7 @@ Code& KernelInstance::adjoint() {
     if (Code* made = adjoint_made_.load(std::memory_order_acquire)) return *made;
     const std::lock_guard lock(mutex_);
     if (adjoint_ == nullptr) {
-        std::shared_ptr<ir::Module> module = codegen::prepare(*module_);
+        std::shared_ptr<ir::Module> module = codegen::prepare(this->module());
         ad::AdjointNeeds needs;
         needs.restored = overlapping_parameters_;
         const std::string adjoint = ad::add_adjoint(*module, name_, &needs);
@@ -236,7 +225,7 @@ Code& KernelInstance::adjoint() {
         std::unique_ptr<Gathered> gathered;
         if (needs.restored.empty() && needs.results == 0 && needs.extremes.empty()) gathered = gather(*module, adjoint);
         opt::keep_reachable(*module, adjoint);
-        const ir::Function& kernel = *module_->find(name_);
+        const ir::Function& kernel = *this->module().find(name_);
         std::vector<int> gradients;
         for (size_t i = 0; i < kernel.parameters().size(); ++i) {
             const ir::Type type = kernel.parameters()[i]->type;
@@ -260,7 +249,7 @@ KernelInstance& KernelInstance::overlapping(const std::vector<int>& parameters) 
     const std::lock_guard lock(mutex_);
     std::unique_ptr<KernelInstance>& made = overlapping_[parameters];
     if (made == nullptr) {
-        made = std::make_unique<KernelInstance>(name_, codegen::prepare(*module_), options_, 0.0);
+        made = std::make_unique<KernelInstance>(name_, codegen::prepare(module()), options_, 0.0);
         made->overlapping_parameters_ = parameters;
         made->may_need_more_ = true;
     }
@@ -269,12 +258,15 @@ KernelInstance& KernelInstance::overlapping(const std::vector<int>& parameters) 
 
 std::unique_ptr<KernelInstance> KernelInstance::tangent() const {
     const auto start = std::chrono::steady_clock::now();
-    std::unique_ptr<ir::Module> module = codegen::prepare(*module_);
+    std::unique_ptr<ir::Module> module = codegen::prepare(this->module());
     const std::string tangent = ad::add_tangent(*module, name_);
     opt::keep_reachable(*module, tangent);
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
     return std::make_unique<KernelInstance>(tangent, std::move(module), options_, elapsed.count());
 }
+
+Kernel::Kernel(std::string name, ReadSource read, KernelOptions options, std::unique_ptr<KernelMemory> memory)
+    : name_(std::move(name)), read_(std::move(read)), options_(std::move(options)), memory_(std::move(memory)) {}
 
 Kernel::Kernel(std::string name, std::shared_ptr<const frontend::FunctionSource> source, KernelOptions options)
     : name_(std::move(name)), source_(std::move(source)), options_(std::move(options)) {}
@@ -288,11 +280,17 @@ Kernel::Kernel(std::unique_ptr<KernelInstance> only)
     instances_.emplace(Key(), std::move(only));
 }
 
+const frontend::FunctionSource& Kernel::source() {
+    const std::lock_guard lock(mutex_);
+    if (source_ == nullptr) source_ = read_();
+    return *source_;
+}
+
 const std::vector<frontend::ParameterInfo>& Kernel::signature() {
     if (has_signature_.load(std::memory_order_acquire)) return signature_;
     const std::lock_guard lock(mutex_);
     if (!has_signature_.load(std::memory_order_relaxed)) {
-        signature_ = frontend::signature(*source_);
+        signature_ = frontend::signature(source());
         for (const frontend::ParameterInfo& parameter : signature_) generic_ |= !parameter.type.is_exact();
         has_signature_.store(true, std::memory_order_release);
     }
@@ -327,18 +325,36 @@ void Kernel::note(KernelInstance& instance, int depends_on, int block_dim) {
     if (block_dim == 1) single_.store(&instance, std::memory_order_release);
 }
 
-KernelInstance& Kernel::instance(std::span<const ir::Type> types, int block_dim) {
-    const std::lock_guard lock(mutex_);
-    const bool generic = is_generic();
-    if (!generic) types = {};
-    Key key;
-    for (const ir::Type type : types) key.first.push_back(type.identity());
+KernelInstance* Kernel::made(Key key, int block_dim) {
     for (const int size : {0, block_dim}) {
         key.second = size;
         const auto found = instances_.find(key);
         if (found == instances_.end()) continue;
-        note(*found->second, key.second, block_dim);
-        return *found->second;
+        note(*found->second, size, block_dim);
+        return found->second.get();
+    }
+    return nullptr;
+}
+
+KernelInstance* Kernel::known(int block_dim) {
+    const std::lock_guard lock(mutex_);
+    if (KernelInstance* found = made({}, block_dim)) return found;
+    if (memory_ == nullptr || !asked_for_.insert(block_dim).second) return nullptr;
+    return recall({}, {}, block_dim);
+}
+
+KernelInstance& Kernel::instance(std::span<const ir::Type> types, int block_dim) {
+    const std::lock_guard lock(mutex_);
+    if (types.empty()) {
+        if (KernelInstance* found = known(block_dim)) return *found;
+    }
+    const bool generic = is_generic();
+    if (!generic) types = {};
+    Key key;
+    for (const ir::Type type : types) key.first.push_back(type.identity());
+    if (KernelInstance* found = made(key, block_dim)) return *found;
+    if (generic && memory_ != nullptr) {
+        if (KernelInstance* found = recall(types, key, block_dim)) return *found;
     }
     const auto start = std::chrono::steady_clock::now();
     bool uses_block_dim = false;
@@ -350,24 +366,91 @@ KernelInstance& Kernel::instance(std::span<const ir::Type> types, int block_dim)
     lowering.block_dim = block_dim;
     lowering.uses_block_dim = &uses_block_dim;
     lowering.kernel_name = name_;
-    std::unique_ptr<ir::Module> module = frontend::lower_kernel(*source_, types, lowering);
+    std::unique_ptr<ir::Module> module;
+    const auto lower = [&] { module = frontend::lower_kernel(source(), types, lowering); };
+    std::string questions;
+    if (memory_ != nullptr) {
+        questions = memory_->watch(lower);
+    } else {
+        lower();
+    }
     ad::expand_gradients(*module);
     // What the front end takes for assigned and is not would hide where arrays come from.
     opt::unchanged_values(*module);
     opt::dead_code(*module);
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-    auto made = std::make_unique<KernelInstance>(name_, std::move(module), options_, elapsed.count());
-    KernelInstance& instance = *made;
+    auto fresh = std::make_unique<KernelInstance>(name_, std::move(module), options_, elapsed.count());
+    KernelInstance& instance = *fresh;
     key.second = uses_block_dim ? block_dim : 0;
-    instances_[key] = std::move(made);
-    if (generic) {
-        const std::vector<ir::Type> list(types.begin(), types.end());
-        if (std::ranges::find(instance_types_, list) == instance_types_.end()) instance_types_.push_back(list);
-    }
+    instances_[key] = std::move(fresh);
+    if (generic) list_instance(types);
     // Compiled in the background while the launch goes on.
     instance.forward().loaded(Runtime::get().default_device());
     note(instance, key.second, block_dim);
+    if (!questions.empty()) remember(instance, types, key.second, std::move(questions));
     return instance;
+}
+
+void Kernel::list_instance(std::span<const ir::Type> types) {
+    const std::vector<ir::Type> list(types.begin(), types.end());
+    if (std::ranges::find(instance_types_, list) == instance_types_.end()) instance_types_.push_back(list);
+}
+
+// ---- what earlier processes have left ----
+
+std::string Kernel::entry_name(std::span<const ir::Type> types, int depends_on) const {
+    std::string out = memory_->name();
+    for (const ir::Type type : types) out += "\n" + type.str();
+    return out + "\n" + std::to_string(depends_on);
+}
+
+KernelInstance* Kernel::recall(std::span<const ir::Type> types, Key key, int block_dim) {
+    if (!Runtime::get().default_device().capabilities().host_memory) return nullptr;
+    for (const int size : {0, block_dim}) {
+        for (const SourcePack::Found& found : memory_->pack().find(entry_name(types, size))) {
+            if (!memory_->holds(found.questions)) continue;
+            std::unique_ptr<KernelInstance> restored = restore(found);
+            if (restored == nullptr) return nullptr;
+            key.second = size;
+            KernelInstance& instance = *(instances_[key] = std::move(restored));
+            if (!types.empty()) list_instance(types);
+            note(instance, size, block_dim);
+            return &instance;
+        }
+    }
+    return nullptr;
+}
+
+std::unique_ptr<KernelInstance> Kernel::restore(const SourcePack::Found& found) {
+    const std::shared_ptr<SourcePack> pack = memory_->shared_pack();
+    const std::string_view payload = pack->payload(found);
+    if (payload.empty()) return nullptr;
+    const auto module = [pack, found]() -> std::shared_ptr<const ir::Module> {
+        const auto [text, files] = pack->module(found);
+        return ir::parse(text, files);
+    };
+    try {
+        ByteReader reader(found.summary);
+        auto made = std::make_unique<KernelInstance>(name_, std::make_shared<LazyModule>(module), read_summary(reader),
+                                                     options_);
+        return made->forward().adopt(found.key, payload) ? std::move(made) : nullptr;
+    } catch (const InternalError&) {
+        return nullptr;  // damaged: made anew
+    }
+}
+
+void Kernel::remember(KernelInstance& instance, std::span<const ir::Type> types, int depends_on,
+                      std::string questions) {
+    const Device& device = Runtime::get().default_device();
+    if (!device.capabilities().host_memory) return;
+    SourcePack::Entry entry;
+    entry.questions = std::move(questions);
+    entry.key = instance.forward().loaded(device)->key();
+    entry.module_text = ir::print(instance.module(), {.files = &entry.files});
+    ByteWriter writer;
+    write(writer, instance.forward().summary());
+    entry.summary = writer.take();
+    memory_->pack().add(entry_name(types, depends_on), std::move(entry));
 }
 
 }  // namespace weft::runtime

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,9 +22,11 @@
 #include "frontend/lower.h"
 #include "ir/ir.h"
 #include "opt/opt.h"
-#include "runtime/access.h"
+#include "runtime/code_summary.h"
 #include "runtime/compiler.h"
 #include "runtime/device.h"
+#include "runtime/kernel_memory.h"
+#include "runtime/lazy_module.h"
 
 namespace weft::runtime {
 
@@ -46,17 +49,6 @@ struct KernelOptions {
 codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std::string& architecture,
                                  codegen::Promise promise);
 
-struct Parameter {
-    std::string name;
-    ir::Type type;
-    int64_t offset = 0;  // in the argument block
-    Access access;
-    // The code reads extents, or strides, which are int32: larger ones are refused.
-    bool narrow_extents = false;
-    bool narrow_strides = false;
-    bool has_textures = false;
-};
-
 namespace cuda {
 struct LaunchOrigin;
 }  // namespace cuda
@@ -65,6 +57,9 @@ struct LaunchOrigin;
 class Code {
   public:
     Code(std::shared_ptr<ir::Module> module, const std::string& kernel, const KernelOptions& options);
+    // Of which the launches' part is known already.
+    Code(std::shared_ptr<const LazyModule> module, CodeSummary summary, const std::string& kernel,
+         const KernelOptions& options);
     // Code that was compiled before, for the host.
     void offer(Compiled compiled) { offered_ = std::move(compiled); }
     // The host's, compiled now if it is in no cache.
@@ -73,17 +68,20 @@ class Code {
     const std::string& name() const { return name_; }
     const std::string& backend() const { return backend_; }
     const codegen::Options& options() const { return options_; }
-    const std::vector<Parameter>& parameters() const { return parameters_; }
-    int64_t block_bytes() const { return block_bytes_; }
-    bool uses_thread_index() const { return uses_thread_index_; }
-    bool has_assertions() const { return has_assertions_; }
-    const ir::Module& module() const { return *module_; }
+    const CodeSummary& summary() const { return summary_; }
+    const std::vector<Parameter>& parameters() const { return summary_.parameters; }
+    int64_t block_bytes() const { return summary_.block_bytes; }
+    bool uses_thread_index() const { return summary_.uses_thread_index; }
+    bool has_assertions() const { return summary_.has_assertions; }
+    const ir::Module& module() const { return *module_->get(); }
     // Of the kernel in the program.
     Location location() const;
     // Who launched it, for errors of GPUs that come late; null until it is loaded there.
     std::atomic<const cuda::LaunchOrigin*> origin{nullptr};
-    // Arrays of which items touch elements of their own, on conditions (opt.h).
-    const std::vector<opt::OwnElements>& own_elements() const { return own_elements_; }
+    const std::vector<opt::OwnElements>& own_elements() const { return summary_.own_elements; }
+
+    // Takes compiled code for the host; false where it does not load.
+    bool adopt(const std::string& key, std::string_view payload);
 
     // The host's entry if it is compiled, else null.
     codegen::KernelEntry ready() const { return entry_.load(std::memory_order_acquire); }
@@ -104,14 +102,12 @@ class Code {
     // Whether ranges of items must be whole blocks (codegen::kRunsBlocks); known once ready() is.
     bool runs_blocks() const { return runs_blocks_.load(std::memory_order_relaxed); }
 
-    // Atomics that are not on own elements, in numbers: an item waits for so many locked instructions, at least.
-    int shared_atomics() const { return shared_atomics_; }
-    // Numbers that an item updates by them, as far as the code tells.
-    int64_t shared_updates() const { return shared_updates_; }
+    int shared_atomics() const { return summary_.shared_atomics; }
+    int64_t shared_updates() const { return summary_.shared_updates; }
 
     // Whether the order of items can change the bits that atomics leave: with floats, or where old values are used.
     // `owned`: own elements are each item's.
-    bool depends_on_order(bool owned) const { return ordered_ || (!owned && ordered_own_); }
+    bool depends_on_order(bool owned) const { return summary_.ordered || (!owned && summary_.ordered_own); }
     // Whether the kernel's options, or the settings, want the same bits from every launch.
     bool deterministic() const;
     bool asks_deterministic() const { return deterministic_; }  // the options alone
@@ -125,19 +121,9 @@ class Code {
     std::atomic<float> copies_cost{0};
 
   private:
-    void count_atomics(const ir::Function& function);
-
-    std::shared_ptr<const ir::Module> module_;
-    std::vector<Parameter> parameters_;
-    std::vector<opt::OwnElements> own_elements_;
-    int64_t shared_updates_ = 0;
-    int64_t block_bytes_ = 0;
-    int shared_atomics_ = 0;
-    bool ordered_ = false;
-    bool ordered_own_ = false;
+    std::shared_ptr<const LazyModule> module_;
+    CodeSummary summary_;
     bool deterministic_ = false;
-    bool uses_thread_index_ = false;
-    bool has_assertions_ = false;
     bool fuse_on_gpu_ = true;
     std::string architecture_suffix_;
     int cluster_ = 1;
@@ -166,6 +152,9 @@ class KernelInstance {
   public:
     KernelInstance(std::string name, std::unique_ptr<ir::Module> module, const KernelOptions& options,
                    double lower_milliseconds);
+    // Of which the launches' part is known already.
+    KernelInstance(std::string name, std::shared_ptr<const LazyModule> module, CodeSummary summary,
+                   const KernelOptions& options);
 
     const std::string& name() const { return name_; }
     const KernelOptions& options() const { return options_; }
@@ -197,7 +186,7 @@ class KernelInstance {
     // Whether the kernel writes an array that it reads: only then can there be needs().
     bool may_need_more() const { return may_need_more_; }
     double lower_milliseconds() const { return lower_milliseconds_; }
-    const ir::Module& module() const { return *module_; }
+    const ir::Module& module() const { return *module_->get(); }
     // The kernel that computes this one and its tangent (ad/forward.h), as a kernel of its own, so that it has an
     // adjoint and a tangent too. Throws UserError (Gradient) where it is refused.
     std::unique_ptr<KernelInstance> tangent() const;
@@ -211,7 +200,7 @@ class KernelInstance {
 
     std::string name_;
     KernelOptions options_;
-    std::shared_ptr<const ir::Module> module_;
+    std::shared_ptr<const LazyModule> module_;
     std::unique_ptr<Code> forward_;
     std::recursive_mutex mutex_;
     std::unique_ptr<Code> adjoint_;
@@ -228,13 +217,17 @@ class KernelInstance {
 
 class Kernel {
   public:
+    using ReadSource = std::function<std::shared_ptr<const frontend::FunctionSource>()>;
+
+    // The source is read when it is first needed, without the GIL. `memory` may be null.
+    Kernel(std::string name, ReadSource read, KernelOptions options, std::unique_ptr<KernelMemory> memory = nullptr);
     Kernel(std::string name, std::shared_ptr<const frontend::FunctionSource> source, KernelOptions options);
     // Of an instance that was made otherwise than from a user's source: the only one, and source() is not to be called.
     explicit Kernel(std::unique_ptr<KernelInstance> only);
 
     const std::string& name() const { return name_; }
     const KernelOptions& options() const { return options_; }
-    const frontend::FunctionSource& source() const { return *source_; }
+    const frontend::FunctionSource& source();
     // The parameters as annotated. Throws UserError where one has no type. Reads annotations from Python, so that the
     // GIL must not be held: another thread may wait for it while it holds this kernel's lock.
     const std::vector<frontend::ParameterInfo>& signature();
@@ -247,6 +240,10 @@ class Kernel {
     KernelInstance* single() const { return single_.load(std::memory_order_acquire); }
     // The same, asked for with any size.
     KernelInstance* for_all_blocks() const { return for_all_blocks_.load(std::memory_order_acquire); }
+    // The only instance, if it is there or an earlier process has left it; null: instance() makes it. Not to be called
+    // with the GIL held.
+    KernelInstance* known(int block_dim);
+    bool has_memory() const { return memory_ != nullptr; }
     // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not
     // to be called with the GIL held. `block_dim`: what wp.block_dim() is.
     KernelInstance& instance(std::span<const ir::Type> types, int block_dim = 1);
@@ -256,18 +253,29 @@ class Kernel {
     std::vector<std::vector<ir::Type>> instance_types();
 
   private:
+    // The types' identities and the block size; that is 0 where the code does not depend on it.
+    using Key = std::pair<std::vector<const void*>, int>;
+
     // An instance is asked for; `depends_on`: the block size that its code depends on, 0: none.
     void note(KernelInstance& instance, int depends_on, int block_dim);
+    KernelInstance* made(Key key, int block_dim);
+    void list_instance(std::span<const ir::Type> types);
+    // From the memory, under these types.
+    KernelInstance* recall(std::span<const ir::Type> types, Key key, int block_dim);
+    std::unique_ptr<KernelInstance> restore(const SourcePack::Found& found);
+    void remember(KernelInstance& instance, std::span<const ir::Type> types, int depends_on, std::string questions);
+    std::string entry_name(std::span<const ir::Type> types, int depends_on) const;
 
     std::string name_;
+    ReadSource read_;
     std::shared_ptr<const frontend::FunctionSource> source_;
     KernelOptions options_;
+    std::unique_ptr<KernelMemory> memory_;
+    std::set<int> asked_for_;  // block sizes that known() has looked for
     std::recursive_mutex mutex_;
     std::vector<frontend::ParameterInfo> signature_;
     std::atomic<bool> has_signature_{false};
     bool generic_ = false;
-    // The types' identities and the block size; that is 0 where the code does not depend on it.
-    using Key = std::pair<std::vector<const void*>, int>;
     std::map<Key, std::unique_ptr<KernelInstance>> instances_;
     std::set<int> block_dims_;
     std::vector<std::vector<ir::Type>> instance_types_;

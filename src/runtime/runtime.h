@@ -10,6 +10,7 @@
 #include "runtime/compiler.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/device.h"
+#include "runtime/source_pack.h"
 
 namespace weft::runtime {
 
@@ -21,6 +22,8 @@ class Runtime {
     Compiler& compiler();
     // Null when there is no cache.
     std::shared_ptr<DiskCache> cache() const { return cache_; }
+    // Of code by its source; null when there is no cache, or nothing can be kept there.
+    SourcePacks* packs() const { return packs_.get(); }
     // Another folder, or none (""): for kernels compiled from now on.
     void set_cache(const std::string& directory, bool enabled);
 
@@ -45,6 +48,7 @@ class Runtime {
     void make_compiler();
 
     std::shared_ptr<DiskCache> cache_;
+    std::shared_ptr<SourcePacks> packs_;
     std::vector<std::shared_ptr<const DiskCache>> folders_;
     std::shared_ptr<Compiler> compiler_;
     Device* default_device_;

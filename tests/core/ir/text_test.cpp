@@ -43,6 +43,28 @@ func @length.grad(%v: vec<3, f32>, %g: f32) -> (vec<3, f32>) {
 )");
 }
 
+TEST(Text, LocationsInFull) {
+    const auto file = std::make_shared<SourceFile>(SourceFile{"a.py", "text", 1});
+    const auto other = std::make_shared<SourceFile>(SourceFile{"b.py", "", 1});
+    auto module = parse("kernel @k(%x: i32) {\n  %0 = neg(%x) : i32\n  %1 = neg(%0) : i32\n  return\n}\n");
+    Function& kernel = *module->functions[0];
+    kernel.location = {file, 3, 1, 9, 2};
+    kernel.body.ops[0]->location = {other, 4, 5, 4, 7};
+    kernel.body.ops[1]->location = {file, 5, 0, 6, 1};
+    SourceFiles files;
+    const std::string text = print(*module, {.files = &files});
+    EXPECT_EQ(files.size(), 2U);
+    const auto again = parse(text, files);
+    const Function& read = *again->functions[0];
+    EXPECT_EQ(read.location.file->path, "a.py");
+    EXPECT_EQ(read.location.end_line, 9);
+    EXPECT_EQ(read.body.ops[0]->location.file, other);
+    EXPECT_EQ(read.body.ops[1]->location.end_column, 1);
+    SourceFiles collected;
+    EXPECT_EQ(print(*again, {.files = &collected}), text);
+    EXPECT_THROW(parse(text), UserError);  // its files are missing
+}
+
 TEST(Text, Constants) {
     expect_round_trip(R"(kernel @k() {
   %0 = const 0.1 : f32
