@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from problem import Problem, random
 
 import warp as wp
 
@@ -20,6 +21,7 @@ class Subject:
     output: Any  # array
     reference: Callable  # (values of the inputs as float64) -> values of the output
     tolerance: float = 1e-5  # relative to the largest value
+    constants: list = field(default_factory=list)  # NumPy arrays that other libraries need besides
     outliers: float = 0.0  # the share of values that may lie beyond it: a rounding decides how often they turn
 
 
@@ -29,6 +31,7 @@ class Work:
 
     run: Callable[[], float | None]
     check: Callable[[], None] = lambda: None  # after one run; raises AssertionError
+    problem: Problem | None = None  # for other libraries
 
 
 @dataclass
@@ -36,25 +39,12 @@ class Row:
     name: str
     make: Callable[..., Work]
     sizes: dict = field(default_factory=dict)
-    gate: float | None = None  # what the ratio has to reach on the CPU
+    gate: float | None = None  # what the ratio to Warp has to reach on the CPU
     amount: float = 0.0  # of `unit` in one run
     unit: str = "s"
     probe: str | None = None  # the figure of probe.cpp in the same unit
     rounds: int | None = None  # fewer where one run takes seconds
-    options: dict = field(default_factory=dict)  # of the modules: {"fast_math": True}
-
-
-def random(*shape, seed=1, dtype=np.float32):
-    return np.random.default_rng(seed).random(shape, dtype=dtype)
-
-
-def assert_close(found, wanted, tolerance, outliers=0.0):
-    wanted = np.asarray(wanted)
-    off = np.abs(np.asarray(found, dtype=np.float64) - wanted) / np.abs(wanted).max()
-    beyond = 1.0 - np.mean(off <= tolerance)  # NaN lies beyond
-    assert beyond <= outliers, (
-        f"{beyond:.2%} of values are off by more than {tolerance:.2g} of the largest: {off.max()}"
-    )
+    gates: dict = field(default_factory=dict)  # the same for other libraries, by name
 
 
 def exact(array):
@@ -65,8 +55,10 @@ def forward(subject):
     def make(**sizes):
         made = subject(**sizes)
         # Inputs that are written: as they were.
-        wanted = made.reference(*[exact(x) for x in made.inputs])
-        return Work(made.launches, lambda: assert_close(made.output.numpy(), wanted, made.tolerance, made.outliers))
+        inputs = [x.numpy().copy() for x in made.inputs]
+        wanted = made.reference(*[x.astype(np.float64) for x in inputs])
+        problem = Problem(inputs + made.constants, wanted, made.tolerance, made.outliers)
+        return Work(made.launches, lambda: problem.check(made.output.numpy()), problem)
 
     return make
 

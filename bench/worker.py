@@ -1,11 +1,8 @@
-"""Runs rows for bench/__main__.py, in the interpreter of one implementation: reads commands, answers a line each."""
+"""Runs rows for bench/__main__.py, in the interpreter of one implementation of Warp."""
 
-import os
-import sys
-import time
+import worker_loop
 
-answers = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)  # what the implementation prints is no answer
+answers = worker_loop.answers()
 
 import warp as wp  # noqa: E402
 
@@ -14,39 +11,28 @@ wp.init()
 
 from subjects import ROWS  # noqa: E402
 
-work = None
+
+class Worker(worker_loop.Worker):
+    def device(self, name):
+        wp.set_device(name)
+
+    def threads(self, count):
+        wp.config.cpu_threads = int(count)
+
+    def row(self, name):
+        row = ROWS[name]
+        self.work = row.make(**row.sizes)
+        self.work.run()
+        wp.synchronize()
+        self.work.check()
+
+    def save(self, path):
+        self.work.problem.save(path)
+
+    def run(self, times):
+        told = [self.work.run() for _ in range(times)]
+        wp.synchronize()
+        return None if told[0] is None else sum(told)
 
 
-def prepare(name):
-    global work
-    row = ROWS[name]
-    work = row.make(**row.sizes)
-    work.run()
-    wp.synchronize()
-    try:
-        work.check()
-    except AssertionError as error:
-        return f"wrong: {error}".replace("\n", " ")
-    return "ok"
-
-
-def seconds(times):
-    start = time.perf_counter()
-    told = [work.run() for _ in range(times)]
-    wp.synchronize()
-    spent = time.perf_counter() - start
-    return (spent if told[0] is None else sum(told)) / times
-
-
-def answer(command, word):
-    if command == "device":
-        wp.set_device(word)
-        return "ok"
-    if command == "threads":
-        wp.config.cpu_threads = int(word)
-        return "ok"
-    return prepare(word) if command == "row" else seconds(int(word))
-
-
-for line in sys.stdin:
-    print(answer(*line.split()), file=answers, flush=True)
+Worker().serve(answers)

@@ -1,7 +1,8 @@
 """Work that arithmetic bounds: n-body, transcendental functions, loops whose lengths differ."""
 
 import numpy as np
-from row import Row, Subject, backward, forward, random
+from problem import random
+from row import Row, Subject, backward, forward
 
 import warp as wp
 
@@ -100,6 +101,7 @@ ROWS = [
         FLOPS * 8192**2 / 1e9,
         "GFLOP/s",
         "fma",
+        gates={"taichi": 1.0},
     ),
     Row("transcendental_2^22", forward(transcendental), {"n": 2**22}, 10.0, 2**22 / 1e6, "M/s"),
     Row("divergent_2^21", forward(divergent), {"n": 2**21}, 4.5, 2**21 / 1e6, "M/s"),

@@ -3,7 +3,8 @@
 import itertools
 
 import numpy as np
-from row import Row, Subject, backward, forward, gradient, random
+from problem import random
+from row import Row, Subject, backward, forward, gradient
 
 import warp as wp
 

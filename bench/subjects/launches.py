@@ -1,7 +1,8 @@
 """What a launch costs its caller: kernels that do next to nothing, a thousand times."""
 
 import numpy as np
-from row import Row, Subject, Work, assert_close, gradient, random
+from problem import assert_close, random
+from row import Row, Subject, Work, gradient
 
 import warp as wp
 

@@ -3,7 +3,8 @@
 import itertools
 
 import numpy as np
-from row import Row, Subject, backward, forward, gradient, random
+from problem import random
+from row import Row, Subject, backward, forward, gradient
 
 import warp as wp
 
@@ -156,11 +157,11 @@ def mpm(n, cells, steps=1):
             state = step_reference(*state, cells, dt)
         return state[0]
 
-    return Subject(launches, states[0], states[-1][0], reference)
+    return Subject(launches, states[0], states[-1][0], reference, constants=[np.array(cells)])
 
 
 ROWS = [
-    Row("mpm_64k", forward(mpm), {"n": 65536, "cells": 64}, 2.5, 65536 / 1e6, "M/s"),
+    Row("mpm_64k", forward(mpm), {"n": 65536, "cells": 64}, 2.5, 65536 / 1e6, "M/s", gates={"taichi": 1.3}),
     Row("mpm_1m", forward(mpm), {"n": 10**6, "cells": 128}, None, 1.0, "M/s", rounds=5),
     Row("gradient_mpm_16k_x4", gradient(mpm), {"n": 16384, "cells": 32, "steps": 4}, 2.5, 4 * 16384 / 1e6, "M/s"),
     Row("mpm", forward(mpm), {"n": 40_000, "cells": 48}),

@@ -1,9 +1,12 @@
 """Work that memory bounds: saxpy, normalised vectors, copies, products of small matrices."""
 
 import numpy as np
-from row import Row, Subject, forward, random
+from problem import random
+from row import Row, Subject, forward
 
 import warp as wp
+
+FIELDS = 19
 
 
 @wp.kernel
@@ -47,6 +50,19 @@ def copy(n):
 
 
 @wp.kernel
+def fields_kernel(f: wp.array2d(dtype=float), g: wp.array2d(dtype=float)):
+    i = wp.tid()
+    for k in range(wp.static(FIELDS)):
+        g[k, i] = 0.5 * f[k, i] + 1.0
+
+
+def fields(n):
+    """As many streams read and written at once as lattice Boltzmann in three dimensions has."""
+    f, g = wp.array(random(FIELDS, n)), wp.zeros((FIELDS, n), dtype=float)
+    return Subject(lambda: wp.launch(fields_kernel, dim=n, inputs=[f, g]), [f], g, lambda f: 0.5 * f + 1.0)
+
+
+@wp.kernel
 def transpose_kernel(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
     i, j = wp.tid()
     y[j, i] = x[i, j]
@@ -83,16 +99,17 @@ def fresh(n):
     return Subject(launches, [x], last, lambda x: np.where(np.arange(n) < 16, x, 0.0))
 
 
-def _stream(name, subject, n, bytes_each, gate=None):
-    return Row(name, forward(subject), {"n": n}, gate, bytes_each * n / 1e9, "GB/s", "copy")
+def _stream(name, subject, n, bytes_each, gate=None, **gates):
+    return Row(name, forward(subject), {"n": n}, gate, bytes_each * n / 1e9, "GB/s", "copy", gates=gates)
 
 
 ROWS = [
-    _stream("saxpy_2^25", saxpy, 2**25, 12, 4.5),
+    _stream("saxpy_2^25", saxpy, 2**25, 12, 4.5, torch=0.95, numba=0.95),
     _stream("saxpy_2^18", saxpy, 2**18, 12, 4.0),
-    _stream("saxpy_2^14", saxpy, 2**14, 12, 4.0),
+    _stream("saxpy_2^14", saxpy, 2**14, 12, 4.0, torch=0.95, numba=0.95),
     _stream("normalise_2^23", normalise, 2**23, 24, 5.5),
     _stream("copy_2^24", copy, 2**24, 8),
+    _stream("fields_19_2^20", fields, 2**20, 2 * 4 * 19),
     Row("transpose_4096", forward(transpose), {"n": 4096}, None, 8 * 4096**2 / 1e9, "GB/s", "copy"),
     _stream("matrices_2^19", products, 2**19, 192, 1.7),
     _stream("fresh_2^22", fresh, 2**22, 12),
