@@ -155,6 +155,8 @@ def runlength_encode(values, run_values, run_lengths, run_count=None, value_coun
         raise RuntimeError("run_lengths array must be of type int32")
     if run_count is not None and run_count.dtype is not types.int32:
         raise RuntimeError("run_count array must be of type int32")
+    if run_count is not None and run_count.device is not values.device:
+        raise RuntimeError("run_count storage device does not match other arrays")
     if values.dtype is not types.int32:
         raise RuntimeError(f"Unsupported data type: {_name(values)}")
     if not count and run_count is None:

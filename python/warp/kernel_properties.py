@@ -39,7 +39,7 @@ def get_cuda_kernel_properties(kernel, device=None, block_dim=None):
     block_dim = block_dim or kernel.module.options["block_dim"]
     try:
         kernel.module.load(device, block_dim)
-        registers, local = kernel._gpu_properties([], device)
+        registers, local = kernel._gpu_properties([], device, block_dim)
     except RuntimeError as error:
         raise RuntimeError(
             f"Failed to load CUDA kernel '{kernel.key}' on device {device} with block_dim={block_dim}: {error}"

@@ -337,7 +337,7 @@ def kernel(
         "enable_backward": enable_backward,
         "launch_bounds": launch_bounds,
         "cuda_max_registers": cuda_max_registers,
-        "enable_cuda_smem_spilling": enable_cuda_smem_spilling or None,
+        "enable_cuda_smem_spilling": None if enable_cuda_smem_spilling is False else enable_cuda_smem_spilling,
         "grid_stride": grid_stride,
     }
     if cluster_dim is not None:
@@ -375,6 +375,9 @@ def _check_kernel_options(options):
                 raise TypeError(f"launch_bounds are ints, found {number!r}")
             if number < 0 or (number == 0 and number is numbers[0]):
                 raise ValueError(f"launch_bounds must be positive, found {number}")
+    spills = options["enable_cuda_smem_spilling"]
+    if spills is not None and not isinstance(spills, bool):
+        raise TypeError(f"enable_cuda_smem_spilling is a bool, found {spills!r}")
     registers = options["cuda_max_registers"]
     if registers is not None:
         if isinstance(registers, bool) or not isinstance(registers, int):

@@ -6,14 +6,8 @@ from warp import _core, config, types
 from warp.array_makers import convert_argument
 from warp.devices import get_device
 from warp.loggers import log_info, log_warning
+from warp.modules import threads_of_block
 from warp.values import scalar_class_of
-
-
-def _threads_of_block(wanted, device):
-    """The size of blocks that a launch has when this one is asked for; None or not positive: the device's default."""
-    if device.is_cpu:
-        return _core.block_dim(wanted)
-    return wanted if wanted is not None and wanted > 0 else 256
 
 
 class Launch:
@@ -34,7 +28,7 @@ class Launch:
         self.kernel = kernel
         self.device = get_device(device)
         self.adjoint = adjoint
-        self.max_blocks, self.block_dim = max_blocks, _threads_of_block(block_dim, self.device)
+        self.max_blocks, self.block_dim = max_blocks, threads_of_block(block_dim, self.device)
         self._wanted_block_dim = block_dim
         self.dim = 1 if bounds is None else bounds
         self._names = [argument.label for argument in kernel.adj.args]
@@ -188,7 +182,7 @@ def launch_tiled(kernel, dim, inputs=(), outputs=(), *args, block_dim=None, devi
     dim = tuple(dim) if hasattr(dim, "__iter__") else (dim,)
     if len(dim) > 3:
         raise RuntimeError(f"launch_tiled() takes at most 3 dimensions, found {len(dim)}")
-    shape = (*dim, _threads_of_block(block_dim, get_device(device)))
+    shape = (*dim, threads_of_block(block_dim, get_device(device)))
     try:
         return _core.launch(kernel, shape, inputs, outputs, *args, device=device, block_dim=shape[-1], **kwargs)
     finally:

@@ -54,9 +54,12 @@ def get_mempool_used_mem_high(device=None):
     return _pooled(device)._pool_attribute(_USED_MOST)
 
 
-def _cuda_pair(target_device, peer_device, what):
+def _cuda_pair(target_device, peer_device, what, enable):
+    """The devices; None where there is nothing to take away, as a processor has none."""
     pair = get_device(target_device), get_device(peer_device)
     if any(d.is_cpu for d in pair):
+        if not enable and any(d.is_cuda for d in pair):
+            return None
         raise ValueError(f"{what} is only supported between CUDA devices, found {pair[0]} and {pair[1]}")
     return pair
 
@@ -79,9 +82,10 @@ def is_peer_access_enabled(target_device, peer_device):
 
 def set_peer_access_enabled(target_device, peer_device, enable):
     """Gives `peer_device` access to memory of `target_device` that is not of its pool, or takes it."""
-    target, peer = _cuda_pair(target_device, peer_device, "Peer access")
-    if target is peer:
+    pair = _cuda_pair(target_device, peer_device, "Peer access", enable)
+    if pair is None or pair[0] is pair[1]:
         return
+    target, peer = pair
     if not peer._can_access(target):
         if enable:
             raise RuntimeError(f"Device {peer} cannot access {target}")
@@ -105,9 +109,10 @@ def is_mempool_access_enabled(target_device, peer_device):
 
 def set_mempool_access_enabled(target_device, peer_device, enable):
     """Gives `peer_device` access to the pool of `target_device`, or takes it."""
-    target, peer = _cuda_pair(target_device, peer_device, "Memory pool access")
-    if target is peer:
+    pair = _cuda_pair(target_device, peer_device, "Memory pool access", enable)
+    if pair is None or pair[0] is pair[1]:
         return
+    target, peer = pair
     if not is_mempool_access_supported(target, peer):
         if enable:
             raise RuntimeError(f"Device {peer} cannot access the memory pool of {target}")

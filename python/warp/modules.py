@@ -8,7 +8,7 @@ import time
 import weakref
 
 from warp import _core, config, loggers
-from warp.devices import get_cpu_kernel_cache_key, get_device, gpu_architecture
+from warp.devices import get_cpu_kernel_cache_key, get_cuda_devices, get_device, gpu_architecture
 from warp.errors import WarpError
 from warp.fingerprint import fingerprint
 
@@ -124,6 +124,13 @@ class KernelHooks:
         self.forward = kernel.get_mangled_name()
         self.backward = f"{self.forward}_adjoint" if kernel.enable_backward else None
         self.cluster_dim = kernel.cluster_dim
+
+
+def threads_of_block(wanted, device):
+    """The size of blocks that a launch has when this one is asked for; None or not positive: the device's default."""
+    if device.is_cpu:
+        return _core.block_dim(wanted)
+    return wanted if wanted is not None and wanted > 0 else 256
 
 
 # Every module, also those that get_module() does not know.
@@ -266,9 +273,15 @@ class Module:
     @property
     def execs(self):
         """What is loaded: (context of the device, block size) -> the code; launches load as well."""
-        device = get_device("cpu")
-        for block_dim in self._compiled_block_dims():
-            self._exec(device, block_dim)
+        cpu, gpus = get_device("cpu"), [device for device in get_cuda_devices() if device.has_context]
+        for kernel in list(self._live):
+            for block_dim in kernel._block_dims():
+                # Blocks of one thread are the CPU's, and where it has no others all others are a GPU's.
+                if block_dim == 1 or config.enable_cpu_blocks:
+                    self._exec(cpu, block_dim)
+                for device in gpus if block_dim > 1 else ():
+                    if kernel._is_loaded_on(device):
+                        self._exec(device, block_dim)
         return self._execs
 
     def _compiled_block_dims(self):
@@ -283,13 +296,14 @@ class Module:
     def load(self, device=None, block_dim=None, **kwargs):
         """Compiles all kernels (in parallel) and waits. Without a block size: for those in use, or the default."""
         device = get_device(device)
-        return [self._load(device, n) for n in self._block_dims(block_dim)][-1]
+        return [self._load(device, n) for n in self._block_dims(block_dim, device)][-1]
 
-    def _block_dims(self, wanted):
+    def _block_dims(self, wanted, device):
         """The block sizes to load for: what a launch with `wanted` has; None: those in use, else the default."""
         if wanted is not None:
-            return [_core.block_dim(wanted)]
-        return sorted({n for _, n in self.execs}) or [1]
+            return [threads_of_block(wanted, device)]
+        used = sorted({n for context, n in self.execs if context == device.context})
+        return used or [1 if device.is_cpu else self.options["block_dim"]]
 
     def _request(self, block_dims, device=None):
         """Asks for the code of all kernels without waiting; what fails is raised again when it is waited for."""
@@ -435,7 +449,7 @@ def force_load(device=None, modules=None, block_dim=None, max_workers=None):
     chosen = [resolve(m) for m in (known_modules() if modules is None else modules)]
     failed = None
     for module in chosen:
-        module._request(module._block_dims(block_dim), get_device(device))
+        module._request(module._block_dims(block_dim, get_device(device)), get_device(device))
     for module in chosen:
         try:
             _forget_frames(module.load, device, block_dim)

@@ -196,6 +196,17 @@ class struct_base(_core.Value):
         for name in self._fields:
             setattr(self, name, getattr(value, name))
 
+    @staticmethod
+    def _moved(name, value, device):
+        """A member on a device."""
+        family = getattr(value, "_weft_array_family_", "")
+        if "fabric" in family and get_device(device) is not value.device:
+            kind = "indexed Fabric" if family == "indexedfabricarray" else "Fabric"
+            raise ValueError(f"Cannot move struct field '{name}' containing a Warp {kind} array to another device")
+        moved = value.to(device)
+        # On another device there is a copy of what the indices select, which needs none.
+        return CLASSES[family](moved) if family == "indexedarray" and isinstance(moved, array) else moved
+
     def to(self, device):
         """The same struct with its arrays on a device."""
         result = type(self)()
@@ -204,7 +215,7 @@ class struct_base(_core.Value):
             if is_annotation(value):
                 result._members[name] = value
             else:
-                setattr(result, name, value.to(device) if hasattr(value, "to") else value)
+                setattr(result, name, self._moved(name, value, device) if hasattr(value, "to") else value)
         return result
 
     def __copy__(self):

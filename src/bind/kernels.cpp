@@ -228,11 +228,11 @@ void export_kernels(nb::module_& m) {
             nb::arg("block_dim") = 1, nb::arg("device").none() = nb::none())
         .def(
             "_gpu_properties",
-            [](nb::handle self, const std::vector<ir::Type>& types, runtime::cuda::CudaDevice& device) {
+            [](nb::handle self, const std::vector<ir::Type>& types, runtime::cuda::CudaDevice& device, int block_dim) {
                 using runtime::cuda::CudaDevice;
                 runtime::Kernel& kernel = kernel_of(self);
                 const nb::gil_scoped_release release;
-                Code& code = code_of(kernel, types, false);
+                Code& code = code_of(kernel, types, false, block_dim);
                 return std::pair(device.attribute_of(code, CudaDevice::kRegisters),
                                  device.attribute_of(code, CudaDevice::kLocalBytes));
             },
@@ -251,6 +251,12 @@ void export_kernels(nb::module_& m) {
                  runtime::Kernel& kernel = kernel_of(self);
                  const nb::gil_scoped_release release;
                  return device.suggested_block(code_of(kernel, types, false));
+             })
+        .def("_is_loaded_on",
+             [](const KernelObject& self, const runtime::cuda::CudaDevice& device) {
+                 if (self.kernel == nullptr) return false;
+                 const nb::gil_scoped_release release;
+                 return self.kernel->is_loaded_on(device.ordinal());
              })
         .def("_block_dims",
              [](const KernelObject& self) {

@@ -415,7 +415,8 @@ Where where_of(const Values& values) {
     } else if (where.device.capabilities().host_memory) {
         where.options.block_dim = block_dim_of(values[BlockDim]);
     } else {
-        where.options.block_dim = number_of(values[BlockDim], where.options.block_dim, 1, "block_dim");
+        const int wanted = number_of(values[BlockDim], 0, std::numeric_limits<int>::min(), "block_dim");
+        if (wanted > 0) where.options.block_dim = wanted;  // else the default
     }
     where.options.max_blocks = number_of(values[MaxBlocks], 0, 0, "max_blocks");
     return where;

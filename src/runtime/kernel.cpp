@@ -313,6 +313,17 @@ bool Kernel::is_compiled() {
     return !instances_.empty() && std::ranges::all_of(instances_, ready);
 }
 
+bool Kernel::is_loaded_on(int ordinal) {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(instances_, [&](const auto& entry) {
+        using codegen::Promise;
+        constexpr std::array kAll = {Promise::None, Promise::Dense, Promise::Narrow};
+        return std::ranges::any_of(kAll, [&](Promise promise) {
+            return entry.second->forward().handle(ordinal, promise).load(std::memory_order_acquire) != nullptr;
+        });
+    });
+}
+
 std::set<int> Kernel::block_dims() {
     const std::lock_guard lock(mutex_);
     return block_dims_;

@@ -247,6 +247,8 @@ class Kernel {
     // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not
     // to be called with the GIL held. `block_dim`: what wp.block_dim() is.
     KernelInstance& instance(std::span<const ir::Type> types, int block_dim = 1);
+    // Whether a launch on this GPU has loaded an instance.
+    bool is_loaded_on(int ordinal);
     // The block sizes that instances were asked for with.
     std::set<int> block_dims();
     // The argument types of the instances made so far, in order of making: of a generic kernel.

@@ -1,6 +1,6 @@
 """What the runtime makes of NVIDIA's driver, with a stand-in for it: its errors (cuda_failures.py), what machines from
-sm_90 on have (cuda_newer_machines.py), textures (cuda_textures.py), each in a process of its own; and drivers that do
-not serve at all.
+sm_90 on have (cuda_newer_machines.py), textures (cuda_textures.py), the CPU beside a GPU
+(cuda_both_devices.py), each in a process of its own; and drivers that do not serve at all.
 """
 
 import pytest
@@ -22,6 +22,10 @@ def test_failures(library, tmp_path):
 
 def test_textures(library, tmp_path):
     fake_cuda.run_tests("cuda_textures.py", library=library, cache=tmp_path)
+
+
+def test_both_devices(library, tmp_path):
+    fake_cuda.run_tests("cuda_both_devices.py", library=library, cache=tmp_path)
 
 
 def test_newer_machines(library, tmp_path):
