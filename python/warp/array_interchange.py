@@ -100,10 +100,12 @@ class array_interchange:
         return made
 
     def cptr(self):
-        """A ctypes pointer to the elements; the caller keeps the array alive."""
+        """A ctypes pointer to the elements, which keeps the array alive."""
         if not self.is_contiguous:
             raise RuntimeError("a pointer to elements needs a contiguous array")
-        return ctypes.cast(self.ptr or 0, ctypes.POINTER(types.type_ctype(self.dtype)))
+        pointer = ctypes.cast(self.ptr or 0, ctypes.POINTER(types.type_ctype(self.dtype)))
+        pointer._array = self
+        return pointer
 
     def ipc_handle(self):
         """64 bytes by which another process opens the memory (`wp.from_ipc_handle`). It must not be of a pool."""

@@ -97,24 +97,26 @@ def ones(shape=None, dtype=types.float32, device=None, requires_grad=False, pinn
     return full(shape, 1, dtype, device, requires_grad, pinned, **kwargs)
 
 
-def _like(src, device, requires_grad):
+def _like(src, device, requires_grad, pinned):
     if not isinstance(src, (array, indexed_array_base)):
         src = array(src, copy=False)
     return (
         src,
         src.device if device is None else device,
         src.requires_grad if requires_grad is None else requires_grad,
+        # Arrays on the CPU that are like a pinned one are pinned.
+        bool(pinned if pinned is not None else src.pinned and device in (None, src.device)),
     )
 
 
 def empty_like(src, device=None, requires_grad=None, pinned=None):
-    src, device, requires_grad = _like(src, device, requires_grad)
-    return new(src.shape, src.dtype, device, requires_grad, False, pinned=bool(pinned))
+    src, device, requires_grad, pinned = _like(src, device, requires_grad, pinned)
+    return new(src.shape, src.dtype, device, requires_grad, False, pinned=pinned)
 
 
 def zeros_like(src, device=None, requires_grad=None, pinned=None):
-    src, device, requires_grad = _like(src, device, requires_grad)
-    return new(src.shape, src.dtype, device, requires_grad, True, pinned=bool(pinned))
+    src, device, requires_grad, pinned = _like(src, device, requires_grad, pinned)
+    return new(src.shape, src.dtype, device, requires_grad, True, pinned=pinned)
 
 
 def full_like(src, value, device=None, requires_grad=None, pinned=None):

@@ -93,11 +93,20 @@ class ScopedTimer:
             self.start = time.perf_counter_ns()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind, error, trace):
         if not self.active:
             return
-        self._wait()
-        self.elapsed = (time.perf_counter_ns() - self.start) / 1e6
+        try:
+            self._wait()
+        except RuntimeError:
+            # What the body raised tells more than what its launches left behind.
+            if error is None:
+                raise
+        finally:
+            self.elapsed = (time.perf_counter_ns() - self.start) / 1e6
+            self._end()
+
+    def _end(self):
         if self.detailed:
             self.profile.disable()
             with contextlib.suppress(TypeError):

@@ -503,3 +503,22 @@ def test_copies_take_gradients_along_but_on_a_tape():
         wp.copy(b, a)
     assert b.grad.numpy().tolist() == [0.0, 0.0]
     assert wp.clone(a).grad.numpy().tolist() == [0.0, 0.0]
+
+
+def test_pointers_to_elements_keep_them():
+    source = np.arange(100_000, dtype=np.int32)
+    pointer = wp.array(source, device="cpu").cptr()
+    others = [wp.zeros(100_000, dtype=int, device="cpu") for _ in range(4)]  # would take the memory
+    assert pointer[1] == 1 and pointer[99_999] == 99_999
+    del others
+
+
+def test_arrays_like_pinned_ones():
+    source = wp.zeros(4, dtype=float, device="cpu")
+    assert not wp.empty_like(source).pinned and not wp.clone(source).pinned
+    if wp.is_cuda_available():
+        source = wp.zeros(4, dtype=float, device="cpu", pinned=True)
+        for made in (wp.empty_like(source), wp.zeros_like(source), wp.clone(source), wp.ones_like(source)):
+            assert made.pinned
+        assert not wp.empty_like(source, pinned=False).pinned
+        assert not wp.empty_like(source, device="cuda:0").pinned

@@ -158,3 +158,17 @@ def test_timers_name_the_scopes_of_tapes():
     with wp.Tape() as tape, wp.ScopedTimer("step", print=False):
         launch()
     assert [name for _, name, _ in tape.scopes] == ["step", None]
+
+
+def test_timers_end_where_their_body_raises(monkeypatch):
+    def broken():
+        raise RuntimeError("the device is broken")
+
+    monkeypatch.setattr("warp.timing.synchronize", broken)
+    indent = wp.ScopedTimer.indent
+    with pytest.raises(ValueError, match="in the body"), wp.ScopedTimer("a", synchronize=False, print=False) as timer:
+        timer.synchronize = True
+        raise ValueError("in the body")
+    with pytest.raises(RuntimeError, match="is broken"), wp.ScopedTimer("a", synchronize=False, print=False) as timer:
+        timer.synchronize = True
+    assert wp.ScopedTimer.indent == indent
