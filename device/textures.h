@@ -9,6 +9,9 @@
 
 #include "types.h"
 
+// Of a sample little is left once the sizes of these loops are known.
+#define WEFT_TEXTURE_INLINE __attribute__((always_inline))
+
 namespace weft_device {
 
 // As python/warp/textures.py numbers them.
@@ -44,12 +47,12 @@ struct Level {
     uint64_t source;  // the address of the first texel, or the object that gives single texels
 };
 
-inline int64_t bytes_of(uint32_t type) {
+WEFT_TEXTURE_INLINE inline int64_t bytes_of(uint32_t type) {
     if (type == kUnsigned8 || type == kSigned8) return 1;
     return type == kUnsigned16 || type == kSigned16 || type == kHalf ? 2 : 4;
 }
 
-inline Level level_of(const Texture& texture, int32_t number) {
+WEFT_TEXTURE_INLINE inline Level level_of(const Texture& texture, int32_t number) {
     Level level = {{texture.size[0], texture.size[1], texture.size[2]}, texture.texels};
     for (int32_t n = 0; n < number; ++n) {
 #ifndef __NVPTX__
@@ -64,7 +67,7 @@ inline Level level_of(const Texture& texture, int32_t number) {
     return level;
 }
 
-inline float float_of_half(uint16_t half) {
+WEFT_TEXTURE_INLINE inline float float_of_half(uint16_t half) {
     const uint32_t sign = (half & 0x8000u) << 16;
     const uint32_t exponent = half >> 10 & 31;
     const uint32_t fraction = half & 0x3ffu;
@@ -79,14 +82,15 @@ inline float float_of_half(uint16_t half) {
 }
 
 template <class T>
-inline T number_at(const char* place) {
+WEFT_TEXTURE_INLINE inline T number_at(const char* place) {
     T out;
     __builtin_memcpy(&out, place, sizeof out);
     return out;
 }
 
 // Small integers stand for [0, 1] or [-1, 1]; those of 32 bits for themselves.
-inline float texel_at(const char* place, uint32_t type) {
+WEFT_TEXTURE_INLINE inline float texel_at(const char* place, uint32_t type) {
+    if (type == kFloat) return number_at<float>(place);
     switch (type) {
         case kUnsigned8:
             return static_cast<float>(number_at<uint8_t>(place)) / 255.0f;
@@ -104,10 +108,8 @@ inline float texel_at(const char* place, uint32_t type) {
         }
         case kSigned32:
             return static_cast<float>(number_at<int32_t>(place));
-        case kHalf:
-            return float_of_half(number_at<uint16_t>(place));
         default:
-            return number_at<float>(place);
+            return float_of_half(number_at<uint16_t>(place));
     }
 }
 
@@ -135,8 +137,8 @@ inline float texel_at(const char* place, uint32_t type) {
 
 // One texel; `at` lies within the level.
 template <int N>
-inline void read_texel(const Texture& texture, const Level& level, const int64_t (&at)[3], int32_t channels,
-                       float (&values)[4]) {
+WEFT_TEXTURE_INLINE inline void read_texel(const Texture& texture, const Level& level, const int64_t (&at)[3],
+                                           int32_t channels, float (&values)[4]) {
     const uint32_t type = texture.type();
     const float x = static_cast<float>(at[0]) + 0.5f;  // in the middle, counted by texels
     const float y = static_cast<float>(at[1]) + 0.5f;
@@ -153,7 +155,8 @@ inline void read_texel(const Texture& texture, const Level& level, const int64_t
 }
 
 template <int N>
-inline void sample(const Texture& texture, const float (&at)[3], float lod, int32_t channels, float (&values)[4]) {
+WEFT_TEXTURE_INLINE inline void sample(const Texture& texture, const float (&at)[3], float lod, int32_t channels,
+                                       float (&values)[4]) {
     const uint32_t type = texture.type();
     const bool has_level = texture.levels() > 1 && lod > 0.0f;
     float out[4];
@@ -183,21 +186,22 @@ inline void sample(const Texture& texture, const float (&at)[3], float lod, int3
 #else
 
 template <int N>
-inline void read_texel(const Texture& texture, const Level& level, const int64_t (&at)[3], int32_t channels,
-                       float (&values)[4]) {
+WEFT_TEXTURE_INLINE inline void read_texel(const Texture& texture, const Level& level, const int64_t (&at)[3],
+                                           int32_t channels, float (&values)[4]) {
     const int64_t number = (at[2] * level.size[1] + at[1]) * level.size[0] + at[0];
     const int64_t bytes = bytes_of(texture.type());
     const char* texel = reinterpret_cast<const char*>(level.source) + number * texture.channels() * bytes;
-    for (int c = 0; c < 4; ++c) {
-        values[c] = c < channels && c < texture.channels() ? texel_at(texel + c * bytes, texture.type()) : 0.0f;
-    }
+    const int32_t there = channels < texture.channels() ? channels : texture.channels();
+    values[0] = texel_at(texel, texture.type());
+    for (int c = 1; c < there; ++c) values[c] = texel_at(texel + c * bytes, texture.type());
+    for (int c = there; c < channels; ++c) values[c] = 0.0f;
 }
 
 #endif
 
 // ---- filtering in software ----
 
-inline double remainder_of(double x, double period) {
+WEFT_TEXTURE_INLINE inline double remainder_of(double x, double period) {
 #ifdef __NVPTX__
     const double out = x - period * __builtin_floor(x / period);  // coordinates are normalised here: it is exact
 #else
@@ -209,7 +213,9 @@ inline double remainder_of(double x, double period) {
     return out < period ? out : below;
 }
 
-inline double clamped(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+WEFT_TEXTURE_INLINE inline double clamped(double x, double low, double high) {
+    return x < low ? low : x > high ? high : x;
+}
 
 // The texels that a coordinate lies between, along one axis; -1: beyond the border.
 struct Neighbours {
@@ -218,7 +224,7 @@ struct Neighbours {
     double scale;     // texels that a unit of the coordinate is
 };
 
-inline int64_t wrapped(int64_t index, int64_t size, uint32_t mode) {
+WEFT_TEXTURE_INLINE inline int64_t wrapped(int64_t index, int64_t size, uint32_t mode) {
     switch (mode) {
         case kWrap:
             return index < 0 ? index + size : index >= size ? index - size : index;
@@ -233,7 +239,8 @@ inline int64_t wrapped(int64_t index, int64_t size, uint32_t mode) {
     }
 }
 
-inline Neighbours neighbours(const Texture& texture, const Level& level, int axis, float coordinate) {
+WEFT_TEXTURE_INLINE inline Neighbours neighbours(const Texture& texture, const Level& level, int axis,
+                                                 float coordinate) {
     const int64_t size = level.size[axis];
     const uint32_t mode = texture.address_mode(axis);
     const double unit = texture.is_normalized() ? 1.0 : static_cast<double>(texture.size[axis]);
@@ -255,13 +262,15 @@ inline Neighbours neighbours(const Texture& texture, const Level& level, int axi
 template <int N>
 struct Cell {
     Neighbours axes[3];
+    double shares[1 << N];  // of the corners in the value
     float corners[1 << N][4];
     bool is_linear;
 
-    Cell(const Texture& texture, const Level& level, const float (&at)[3], int32_t channels)
+    WEFT_TEXTURE_INLINE Cell(const Texture& texture, const Level& level, const float (&at)[3], int32_t channels)
         : is_linear(texture.is_linear()) {
         for (int d = 0; d < N; ++d) axes[d] = neighbours(texture, level, d, at[d]);
         for (int k = 0; k < (is_linear ? 1 << N : 1); ++k) {
+            shares[k] = is_linear ? weight(k) : 1.0;
             int64_t place[3] = {0, 0, 0};
             bool inside = true;
             for (int d = 0; d < N; ++d) {
@@ -277,7 +286,7 @@ struct Cell {
     }
 
     // The share of a corner, seen along the axes other than `without`.
-    double weight(int corner, int without = -1) const {
+    WEFT_TEXTURE_INLINE double weight(int corner, int without = -1) const {
         double out = 1.0;
         for (int d = 0; d < N; ++d) {
             if (d != without) out *= (corner >> d & 1) != 0 ? axes[d].fraction : 1.0 - axes[d].fraction;
@@ -285,18 +294,17 @@ struct Cell {
         return out;
     }
 
-    double value(int channel) const {
+    WEFT_TEXTURE_INLINE double value(int channel) const {
         if (!is_linear) return corners[0][channel];
         double out = 0.0;
         for (int k = 0; k < 1 << N; ++k) {
-            const double share = weight(k);
-            if (share != 0.0) out += share * corners[k][channel];
+            if (shares[k] != 0.0) out += shares[k] * corners[k][channel];
         }
         return out;
     }
 
     // Differences along edges come first: what all texels have in common leaves nothing of itself.
-    double slope(int axis, int channel) const {
+    WEFT_TEXTURE_INLINE double slope(int axis, int channel) const {
         if (!is_linear) return 0.0;
         double out = 0.0;
         for (int k = 0; k < 1 << N; ++k) {
@@ -316,7 +324,7 @@ struct Blend {
     bool moves;       // whether the fraction changes with the level of detail, upwards at least
 };
 
-inline Blend blend_of(const Texture& texture, float lod) {
+WEFT_TEXTURE_INLINE inline Blend blend_of(const Texture& texture, float lod) {
     const int32_t last = texture.levels() - 1;
     if (last == 0 || !(lod >= 0.0f)) return {0, 0.0, false};
     if (!texture.blends_levels()) {
@@ -330,7 +338,8 @@ inline Blend blend_of(const Texture& texture, float lod) {
 #ifndef __NVPTX__
 
 template <int N>
-inline void sample(const Texture& texture, const float (&at)[3], float lod, int32_t channels, float (&values)[4]) {
+WEFT_TEXTURE_INLINE inline void sample(const Texture& texture, const float (&at)[3], float lod, int32_t channels,
+                                       float (&values)[4]) {
     const Blend blend = blend_of(texture, lod);
     double sum[4] = {0.0, 0.0, 0.0, 0.0};
     // What is no number leaves none.
@@ -367,15 +376,15 @@ inline void slopes(const Texture& texture, const float (&at)[3], float lod, int3
 
 }  // namespace weft_device
 
-// In hardware it is little code.
+// In hardware a sample is little code.
 #ifdef __NVPTX__
-#define WEFT_TEXTURE_INLINE __attribute__((always_inline))
+#define WEFT_TEXTURE_VALUES __attribute__((always_inline))
 #else
-#define WEFT_TEXTURE_INLINE
+#define WEFT_TEXTURE_VALUES
 #endif
 
 #define WEFT_TEXTURES(N)                                                                                               \
-    extern "C" WEFT_TEXTURE_INLINE void weft_texture_values_##N##d(                                                    \
+    extern "C" WEFT_TEXTURE_VALUES void weft_texture_values_##N##d(                                                    \
         void* out, uint64_t handle, uint64_t texels, int32_t width, int32_t height, int32_t depth, uint32_t flags,     \
         float x, float y, float z, float lod, int32_t channels) {                                                      \
         float values[4] = {0.0f, 0.0f, 0.0f, 0.0f};                                                                    \
@@ -396,4 +405,5 @@ WEFT_TEXTURES(1)
 WEFT_TEXTURES(2)
 WEFT_TEXTURES(3)
 #undef WEFT_TEXTURES
+#undef WEFT_TEXTURE_VALUES
 #undef WEFT_TEXTURE_INLINE

@@ -175,7 +175,10 @@ class Texture(struct_base):
     def _wrap(self, cuda_array):
         if not self.device.is_cuda:
             raise ValueError(f"Texture cuda_array was given, but {self.device} is not a CUDA device")
-        return _core.CudaImage(self.device, cuda_array)
+        made = _core.CudaImage(self.device, cuda_array)
+        if made.ndim != self._ndim:
+            raise ValueError(f"cuda_array has {made.ndim} dimensions, a {type(self).__name__} has {self._ndim}")
+        return made
 
     def _check_sizes(self):
         for name, size in zip(("width", "height", "depth"), self._size, strict=False):

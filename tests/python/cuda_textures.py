@@ -77,6 +77,12 @@ def test_what_is_asked_for():
         wp.Texture2D(data, num_mip_levels=2, normalized_coords=False)
 
 
+def test_arrays_of_other_dimensions_are_refused():
+    tex = wp.Texture2D(numbers((4, 4)))
+    with pytest.raises(ValueError, match="cuda_array has 2 dimensions, a Texture3D has 3"):
+        wp.Texture3D(cuda_array=tex.cuda_array)
+
+
 def test_kernels_get_the_objects():
     tex = wp.Texture3D(numbers((2, 4, 8)), num_mip_levels=0, surface_access=True)
     got = tex.__ctype__()
