@@ -38,6 +38,7 @@ SETTINGS = {
     ),
     "cpu_threads": (0, "threads of a launch on the CPU; 0: one a core"),
     "cpu_lanes": (0, "items that run side by side as vectors; 1: none, 0: as the machine wants it"),
+    "compile_ahead": (True, "a module's other kernels are compiled in the background from its first launch on"),
     "api_version": (os.environ.get("WEFT_API_VERSION", "1.19"), "whose meaning counts where they differ"),
     # of Warp
     "version": ("1.19.0", "the interface's version"),

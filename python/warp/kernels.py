@@ -21,6 +21,8 @@ from warp.source import locate, read_lines, text_hash, uses_static
 
 # The way into a kernel that another program launches on a GPU: its only argument, a struct, is a constant there.
 _EXTERNAL_ENTRY = "external_constant_params"
+# The most byte code of a kernel that is compiled before it is launched.
+_COMPILED_AHEAD = 4096
 
 
 def backend_name(setting):
@@ -201,6 +203,11 @@ class Kernel(_core.Kernel):
         if text is None or self._transformers:
             return None
         return code.co_filename, text, repr((self.key, code.co_firstlineno, code.co_name, self.func.__name__))
+
+    def _following(self):
+        """The kernels that may be launched next; not large ones, whose compiles could outlive the program."""
+        found = self._module.following(self)
+        return [k for k in found if k.func is not None and len(k.func.__code__.co_code) <= _COMPILED_AHEAD]
 
     def _read(self):
         start = time.perf_counter()

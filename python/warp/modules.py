@@ -191,6 +191,12 @@ class Module:
         """All kernels that somebody holds, also those whose key has been taken by a later one."""
         return sorted(self._live, key=lambda k: (k.key, fingerprint(k.func)))
 
+    def following(self, kernel):
+        """The other kernels, in order of definition, those behind this one first."""
+        kernels = list(self.kernels.values())
+        place = next((i for i, k in enumerate(kernels) if k is kernel), -1)
+        return kernels[place + 1 :] + kernels[: max(place, 0)]
+
     # The name that programs written for Warp know.
     _get_live_kernels = live_kernels
 
@@ -497,6 +503,7 @@ config.EFFECTS["kernel_cache_dir"] = config.EFFECTS["cache_kernels"] = _set_cach
 config.EFFECTS["enable_cpu_blocks"] = lambda enabled: _core.set_cpu_blocks(bool(enabled))
 config.EFFECTS["verify_cuda"] = lambda enabled: _core.set_verify_cuda(bool(enabled))
 config.EFFECTS["deterministic"] = lambda mode: _core.set_deterministic(bool(mode))
+config.EFFECTS["compile_ahead"] = lambda enabled: _core.set_compile_ahead(bool(enabled))
 config.EFFECTS["cpu_threads"] = lambda count: _core.set_cpu_threads(int(count))
 
 

@@ -40,7 +40,7 @@ class ByteReader {
         requires std::is_arithmetic_v<Number> || std::is_enum_v<Number>
     Number number() {
         Number out;
-        std::memcpy(&out, take(sizeof out).data(), sizeof out);
+        take(sizeof out).copy(reinterpret_cast<char*>(&out), sizeof out);
         return out;
     }
     // Lies in the bytes that are read.

@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "base/error.h"
+#include "bind/compile_ahead.h"
 #include "builtins/pattern.h"
 
 namespace nb = nanobind;
@@ -85,18 +86,20 @@ nb::tuple Arguments::tuple() const {
     return nb::steal<nb::tuple>(out);
 }
 
-KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments, int block_dim) {
-    const KernelObject& object = *nb::inst_ptr<KernelObject>(kernel_object);
-    runtime::Kernel& kernel = kernel_of(kernel_object);
-    // Where blocks count on the CPU too, the kernel keeps account of their sizes.
-    KernelInstance* single = block_dim == 1 ? kernel.single() : g_cpu_blocks ? nullptr : kernel.for_all_blocks();
-    if (single == nullptr && kernel.has_memory()) {
-        const nb::gil_scoped_release release;
-        single = kernel.known(block_dim);
-    }
-    if (single != nullptr) {
-        complete(arguments, object, single->forward().parameters().size());
-        return *single;
+namespace {
+
+KernelInstance& chosen_instance(runtime::Kernel& kernel, const KernelObject& object, Arguments& arguments,
+                                int block_dim) {
+    if (kernel.has_memory()) {
+        KernelInstance* known = nullptr;
+        {
+            const nb::gil_scoped_release release;
+            known = kernel.known(block_dim);
+        }
+        if (known != nullptr) {
+            complete(arguments, object, known->forward().parameters().size());
+            return *known;
+        }
     }
     const auto& signature = signature_of(kernel);
     complete(arguments, object, signature.size());
@@ -104,6 +107,25 @@ KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments, int 
     if (!std::ranges::all_of(signature, is_exact)) return generic_instance(kernel, arguments, block_dim);
     const nb::gil_scoped_release release;
     return kernel.instance({}, block_dim);
+}
+
+}  // namespace
+
+KernelInstance& instance_of(nb::handle kernel_object, Arguments& arguments, int block_dim) {
+    KernelObject& object = *nb::inst_ptr<KernelObject>(kernel_object);
+    runtime::Kernel& kernel = kernel_of(kernel_object);
+    // Where blocks count on the CPU too, the kernel keeps account of their sizes.
+    KernelInstance* single = block_dim == 1 ? kernel.single() : g_cpu_blocks ? nullptr : kernel.for_all_blocks();
+    if (single != nullptr) {
+        complete(arguments, object, single->forward().parameters().size());
+        return *single;
+    }
+    KernelInstance& chosen = chosen_instance(kernel, object, arguments, block_dim);
+    if (kernel.has_memory() && chosen.forward().ready() == nullptr) {
+        object.compiled_ahead = true;
+        compile_ahead(kernel_object, chosen.forward(), block_dim);
+    }
+    return chosen;
 }
 
 LaunchShape read_shape(PyObject* dim) {

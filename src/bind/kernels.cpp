@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "bind/compile_ahead.h"
 #include "bind/exports.h"
 #include "bind/objects.h"
 #include "bind/source_questions.h"
@@ -359,6 +360,7 @@ void export_kernels(nb::module_& m) {
     m.def("make_map_kernel", &make_map_kernel, nb::arg("callee"), nb::arg("name"), nb::arg("ndim"), nb::arg("operands"),
           nb::arg("cls"), nb::arg("backend") = "", nb::arg("out_kinds") = std::vector<std::string>(),
           nb::arg("derivative") = false);
+    m.def("set_compile_ahead", &set_compile_ahead);
     m.def("settings_changed", [] { ++settings_count(); }, "Kernels read their settings again.");
     m.def("backend_names", [] {
         std::vector<std::string> names;

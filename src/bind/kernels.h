@@ -26,6 +26,7 @@ struct KernelObject {
     std::vector<std::unique_ptr<runtime::Kernel>> made;
     // Those it had before it was looked at again: recorded launches and other threads may still run them.
     std::vector<std::unique_ptr<runtime::Kernel>> earlier;
+    bool compiled_ahead = false;  // or tried to be, or launched
     // The kernel objects of the tangents, by instance.
     std::map<const runtime::KernelInstance*, nanobind::object> tangents;
 };

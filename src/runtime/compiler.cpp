@@ -71,9 +71,15 @@ struct CompileJob {
     std::vector<codegen::StageTime> times;
     bool from_cache = false;
 
-    void run() {
+    bool in_no_cache = false;  // guarded by the service's mutex
+
+    // `missed` is called before it is compiled.
+    void run(const std::function<void()>& missed) {
         try {
-            if (!load_cached()) compile();
+            if (!load_cached()) {
+                missed();
+                compile();
+            }
         } catch (...) {
             error = std::current_exception();
             image.reset();
@@ -167,7 +173,11 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
             job->state = CompileJob::State::Running;
             ++running;
             lock.unlock();
-            job->run();
+            job->run([&] {
+                const std::lock_guard told(mutex);
+                job->in_no_cache = true;
+                done.notify_all();
+            });
             lock.lock();
             --running;
             finish(*job);
@@ -222,10 +232,25 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
         return threads.size() > busy ? threads.size() - busy : 0;
     }
 
+    // Somebody waits for it.
+    void hurry(const CompileJob& job) {
+        start_threads();  // after a fork there are none
+        if (job.state != CompileJob::State::Queued) return;
+        const auto place = std::ranges::find_if(queue, [&](const auto& queued) { return queued.get() == &job; });
+        std::rotate(queue.begin(), place, place + 1);
+    }
+
     void wait(const CompileJob& job) {
         std::unique_lock lock(mutex);
-        start_threads();  // after a fork there are none
+        hurry(job);
         done.wait(lock, [&] { return job.state == CompileJob::State::Done; });
+    }
+
+    bool wait_for_miss(const CompileJob& job) {
+        std::unique_lock lock(mutex);
+        hurry(job);
+        done.wait(lock, [&] { return job.in_no_cache || job.state == CompileJob::State::Done; });
+        return job.state != CompileJob::State::Done;
     }
 
     void shutdown() {
@@ -319,6 +344,8 @@ bool LoadedKernel::ready() const {
     const std::lock_guard lock(job_->service->mutex);
     return job_->state == CompileJob::State::Done;
 }
+
+bool LoadedKernel::must_be_compiled() const { return !ready() && job_->service->wait_for_miss(*job_); }
 
 bool LoadedKernel::failed() const { return ready() && job_->error != nullptr; }
 
@@ -454,6 +481,13 @@ void Compiler::set_when_quiet(std::function<void()> work) {
     const std::lock_guard lock(service_->mutex);
     service_->when_quiet = std::move(work);
 }
+
+size_t Compiler::pending() const {
+    const std::lock_guard lock(service_->mutex);
+    return service_->queue.size() + static_cast<size_t>(service_->running);
+}
+
+size_t Compiler::threads() const { return service_->wanted_threads; }
 
 void Compiler::wait_idle() {
     std::unique_lock lock(service_->mutex);

@@ -27,6 +27,9 @@ class LoadedKernel {
 
     // Whether wait() returns (or throws) at once.
     bool ready() const;
+    // Waits until it is ready, or known to be in no cache, so that it is compiled now: then true. It goes before what
+    // nobody waits for.
+    bool must_be_compiled() const;
     // Whether it throws.
     bool failed() const;
     // Blocks until the compile has ended (do not hold the GIL); throws what it threw: UserError or InternalError.
@@ -80,6 +83,9 @@ class Compiler {
     void add_folder(std::shared_ptr<const DiskCache> folder);
     // What a thread of the service does when there has been nothing to compile for a moment.
     void set_when_quiet(std::function<void()> work);
+    // Requests that have not ended.
+    size_t pending() const;
+    size_t threads() const;
     // Blocks until nothing is queued or running.
     void wait_idle();
     // Fails what has not begun and waits for what has; later requests fail. For the interpreter's exit hook.

@@ -336,7 +336,14 @@ void Kernel::note(KernelInstance& instance, int depends_on, int block_dim) {
     if (block_dim == 1) single_.store(&instance, std::memory_order_release);
 }
 
-KernelInstance* Kernel::made(Key key, int block_dim) {
+Kernel::Key Kernel::key_of(std::span<const ir::Type> types) {
+    Key key;
+    for (const ir::Type type : types) key.first.push_back(type.identity());
+    return key;
+}
+
+KernelInstance* Kernel::made(std::span<const ir::Type> types, int block_dim) {
+    Key key = key_of(types);
     for (const int size : {0, block_dim}) {
         key.second = size;
         const auto found = instances_.find(key);
@@ -350,8 +357,27 @@ KernelInstance* Kernel::made(Key key, int block_dim) {
 KernelInstance* Kernel::known(int block_dim) {
     const std::lock_guard lock(mutex_);
     if (KernelInstance* found = made({}, block_dim)) return found;
-    if (memory_ == nullptr || !asked_for_.insert(block_dim).second) return nullptr;
-    return recall({}, {}, block_dim);
+    if (memory_ == nullptr) return nullptr;
+    Lowered prepared = std::exchange(prepared_, {});
+    const bool fits = prepared.depends_on == 0 || prepared.depends_on == block_dim;
+    if (prepared.instance != nullptr && fits && memory_->holds(prepared.questions)) {
+        return &install(std::move(prepared), {}, block_dim);
+    }
+    if (!asked_for_.insert(block_dim).second) return nullptr;
+    return recall({}, block_dim);
+}
+
+void Kernel::prepare(int block_dim) {
+    const std::lock_guard lock(mutex_);
+    if (memory_ == nullptr || !instances_.empty() || prepared_.instance != nullptr) return;
+    // An earlier process has left it: its launch will see.
+    for (const int size : {0, block_dim}) {
+        if (!memory_->pack().find(entry_name({}, size)).empty()) return;
+    }
+    const auto is_exact = [](const frontend::ParameterInfo& parameter) { return parameter.type.is_exact(); };
+    if (!std::ranges::all_of(frontend::signature(source()), is_exact)) return;
+    Lowered lowered = lower({}, block_dim);
+    if (!lowered.questions.empty()) prepared_ = std::move(lowered);
 }
 
 KernelInstance& Kernel::instance(std::span<const ir::Type> types, int block_dim) {
@@ -359,14 +385,15 @@ KernelInstance& Kernel::instance(std::span<const ir::Type> types, int block_dim)
     if (types.empty()) {
         if (KernelInstance* found = known(block_dim)) return *found;
     }
-    const bool generic = is_generic();
-    if (!generic) types = {};
-    Key key;
-    for (const ir::Type type : types) key.first.push_back(type.identity());
-    if (KernelInstance* found = made(key, block_dim)) return *found;
-    if (generic && memory_ != nullptr) {
-        if (KernelInstance* found = recall(types, key, block_dim)) return *found;
+    if (!is_generic()) types = {};
+    if (KernelInstance* found = made(types, block_dim)) return *found;
+    if (!types.empty() && memory_ != nullptr) {
+        if (KernelInstance* found = recall(types, block_dim)) return *found;
     }
+    return install(lower(types, block_dim), types, block_dim);
+}
+
+Kernel::Lowered Kernel::lower(std::span<const ir::Type> types, int block_dim) {
     const auto start = std::chrono::steady_clock::now();
     bool uses_block_dim = false;
     frontend::LoweringOptions lowering;
@@ -378,27 +405,32 @@ KernelInstance& Kernel::instance(std::span<const ir::Type> types, int block_dim)
     lowering.uses_block_dim = &uses_block_dim;
     lowering.kernel_name = name_;
     std::unique_ptr<ir::Module> module;
-    const auto lower = [&] { module = frontend::lower_kernel(source(), types, lowering); };
-    std::string questions;
+    const auto work = [&] { module = frontend::lower_kernel(source(), types, lowering); };
+    Lowered out;
     if (memory_ != nullptr) {
-        questions = memory_->watch(lower);
+        out.questions = memory_->watch(work);
     } else {
-        lower();
+        work();
     }
     ad::expand_gradients(*module);
     // What the front end takes for assigned and is not would hide where arrays come from.
     opt::unchanged_values(*module);
     opt::dead_code(*module);
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
-    auto fresh = std::make_unique<KernelInstance>(name_, std::move(module), options_, elapsed.count());
-    KernelInstance& instance = *fresh;
-    key.second = uses_block_dim ? block_dim : 0;
-    instances_[key] = std::move(fresh);
-    if (generic) list_instance(types);
+    out.instance = std::make_unique<KernelInstance>(name_, std::move(module), options_, elapsed.count());
+    out.depends_on = uses_block_dim ? block_dim : 0;
     // Compiled in the background while the launch goes on.
-    instance.forward().loaded(Runtime::get().default_device());
-    note(instance, key.second, block_dim);
-    if (!questions.empty()) remember(instance, types, key.second, std::move(questions));
+    out.instance->forward().loaded(Runtime::get().default_device());
+    if (!out.questions.empty()) remember(out, types);
+    return out;
+}
+
+KernelInstance& Kernel::install(Lowered lowered, std::span<const ir::Type> types, int block_dim) {
+    Key key = key_of(types);
+    key.second = lowered.depends_on;
+    KernelInstance& instance = *(instances_[key] = std::move(lowered.instance));
+    if (!types.empty()) list_instance(types);
+    note(instance, lowered.depends_on, block_dim);
     return instance;
 }
 
@@ -415,18 +447,14 @@ std::string Kernel::entry_name(std::span<const ir::Type> types, int depends_on) 
     return out + "\n" + std::to_string(depends_on);
 }
 
-KernelInstance* Kernel::recall(std::span<const ir::Type> types, Key key, int block_dim) {
+KernelInstance* Kernel::recall(std::span<const ir::Type> types, int block_dim) {
     if (!Runtime::get().default_device().capabilities().host_memory) return nullptr;
     for (const int size : {0, block_dim}) {
         for (const SourcePack::Found& found : memory_->pack().find(entry_name(types, size))) {
             if (!memory_->holds(found.questions)) continue;
             std::unique_ptr<KernelInstance> restored = restore(found);
             if (restored == nullptr) return nullptr;
-            key.second = size;
-            KernelInstance& instance = *(instances_[key] = std::move(restored));
-            if (!types.empty()) list_instance(types);
-            note(instance, size, block_dim);
-            return &instance;
+            return &install({std::move(restored), size, {}}, types, block_dim);
         }
     }
     return nullptr;
@@ -450,18 +478,18 @@ std::unique_ptr<KernelInstance> Kernel::restore(const SourcePack::Found& found) 
     }
 }
 
-void Kernel::remember(KernelInstance& instance, std::span<const ir::Type> types, int depends_on,
-                      std::string questions) {
+void Kernel::remember(const Lowered& lowered, std::span<const ir::Type> types) {
     const Device& device = Runtime::get().default_device();
     if (!device.capabilities().host_memory) return;
+    Code& code = lowered.instance->forward();
     SourcePack::Entry entry;
-    entry.questions = std::move(questions);
-    entry.key = instance.forward().loaded(device)->key();
-    entry.module_text = ir::print(instance.module(), {.files = &entry.files});
+    entry.questions = lowered.questions;
+    entry.key = code.loaded(device)->key();
+    entry.module_text = ir::print(code.module(), {.files = &entry.files});
     ByteWriter writer;
-    write(writer, instance.forward().summary());
+    write(writer, code.summary());
     entry.summary = writer.take();
-    memory_->pack().add(entry_name(types, depends_on), std::move(entry));
+    memory_->pack().add(entry_name(types, lowered.depends_on), std::move(entry));
 }
 
 }  // namespace weft::runtime

@@ -244,6 +244,9 @@ class Kernel {
     // with the GIL held.
     KernelInstance* known(int block_dim);
     bool has_memory() const { return memory_ != nullptr; }
+    // Begins the compile of the only instance for a launch that may come: what the program changes until then counts,
+    // so that known() looks whether the code still holds. Nothing where it is generic, or where nothing would tell.
+    void prepare(int block_dim);
     // Lowers on first use and asks for the forward compile. `types`: one for each parameter, for a generic kernel. Not
     // to be called with the GIL held. `block_dim`: what wp.block_dim() is.
     KernelInstance& instance(std::span<const ir::Type> types, int block_dim = 1);
@@ -260,12 +263,21 @@ class Kernel {
 
     // An instance is asked for; `depends_on`: the block size that its code depends on, 0: none.
     void note(KernelInstance& instance, int depends_on, int block_dim);
-    KernelInstance* made(Key key, int block_dim);
+    static Key key_of(std::span<const ir::Type> types);
+    KernelInstance* made(std::span<const ir::Type> types, int block_dim);
     void list_instance(std::span<const ir::Type> types);
+    struct Lowered {
+        std::unique_ptr<KernelInstance> instance;
+        int depends_on = 0;
+        std::string questions;
+    };
+    // Lowers and asks for the code.
+    Lowered lower(std::span<const ir::Type> types, int block_dim);
+    KernelInstance& install(Lowered lowered, std::span<const ir::Type> types, int block_dim);
     // From the memory, under these types.
-    KernelInstance* recall(std::span<const ir::Type> types, Key key, int block_dim);
+    KernelInstance* recall(std::span<const ir::Type> types, int block_dim);
     std::unique_ptr<KernelInstance> restore(const SourcePack::Found& found);
-    void remember(KernelInstance& instance, std::span<const ir::Type> types, int depends_on, std::string questions);
+    void remember(const Lowered& lowered, std::span<const ir::Type> types);
     std::string entry_name(std::span<const ir::Type> types, int depends_on) const;
 
     std::string name_;
@@ -274,6 +286,7 @@ class Kernel {
     KernelOptions options_;
     std::unique_ptr<KernelMemory> memory_;
     std::set<int> asked_for_;  // block sizes that known() has looked for
+    Lowered prepared_;
     std::recursive_mutex mutex_;
     std::vector<frontend::ParameterInfo> signature_;
     std::atomic<bool> has_signature_{false};
