@@ -8,7 +8,6 @@ from warp import later as _later
 from warp import memory as _memory
 from warp import modules as _modules
 from warp import operators as _operators  # gives arrays their operators
-from warp.ahead import compile_aot_module, load_aot_module
 from warp.annotations import ARRAY_MAX_DIMS
 from warp.array_makers import (
     clone,

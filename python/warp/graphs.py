@@ -2,7 +2,6 @@
 
 import enum
 import os
-import pathlib
 
 from warp import _core
 from warp.arrays import array
@@ -262,6 +261,8 @@ _SUFFIX = ".wrp"
 
 
 def _capture_file(path):
+    import pathlib  # which few programs need
+
     return pathlib.Path(path if str(path).endswith(_SUFFIX) else f"{path}{_SUFFIX}")
 
 

@@ -3,6 +3,7 @@
 import importlib
 
 MODULES = {
+    "ahead": ("compile_aot_module", "load_aot_module"),
     "build_experimental": None,  # the module itself
     "jax": None,
     "jax_experimental": None,

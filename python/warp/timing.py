@@ -1,7 +1,6 @@
 """Timing: `wp.ScopedTimer`, and the names of CUDA's activities that it could select."""
 
 import contextlib
-import cProfile
 import time
 
 from warp.devices import synchronize
@@ -88,6 +87,8 @@ class ScopedTimer:
             ScopedTimer.indent += 1
             self._wait()
             if self.detailed:
+                import cProfile  # which few programs need
+
                 self.profile = cProfile.Profile()
                 self.profile.enable()
             self.start = time.perf_counter_ns()

@@ -10,7 +10,7 @@ import warp as wp
 from warp import later, modules
 
 # Each takes milliseconds, and none is needed before the first kernel.
-SLOW = ("importlib.metadata", "email", "hashlib", "subprocess", "unittest", "matplotlib")
+SLOW = ("importlib.metadata", "email", "hashlib", "json", "pathlib", "cProfile", "subprocess", "unittest", "matplotlib")
 SLOW += tuple(f"warp.{module}" for module in later.MODULES)
 
 
