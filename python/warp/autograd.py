@@ -65,6 +65,9 @@ class _Case:
         """One evaluation: the arrays that come out."""
         if self.is_kernel:
             dim, device, max_blocks, block_dim = self.launch
+            if device is None:  # where the arrays are
+                arrays = (v for v in (*self.inputs, *self.outputs) if isinstance(v, array))
+                device = next((a.device for a in arrays), None)
             _core.launch(
                 self.function, dim, self.inputs, self.outputs, device=device, max_blocks=max_blocks, block_dim=block_dim
             )

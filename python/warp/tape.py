@@ -73,7 +73,7 @@ class _CopyRecord:
             taken._copy_from(dest)
             dest._zero()
         if src is not None:
-            src += taken
+            src += taken if src.device is taken.device else taken.to(src.device)
         if taken is dest:
             dest._zero()
 

@@ -7,6 +7,7 @@ import pytest
 from support.fake_cuda import Fake
 
 import warp as wp
+from warp.autograd import jacobian
 
 fake = Fake()
 
@@ -83,3 +84,29 @@ def test_what_may_spill_is_said_by_a_bool():
     for wrong in (0, 1, 1.0, "true"):
         with pytest.raises(TypeError, match="enable_cuda_smem_spilling is a bool"):
             wp.kernel(enable_cuda_smem_spilling=wrong)(double.func)
+
+
+def test_gradients_of_copies_come_back_to_their_device():
+    for there, back in (("cpu", "cuda:0"), ("cuda:0", "cpu")):
+        src = wp.zeros(4, dtype=float, requires_grad=True, device=there)
+        dest = wp.zeros(4, dtype=float, requires_grad=True, device=back)
+        with wp.Tape() as tape:
+            wp.copy(dest, src)
+        tape.backward(grads={dest: wp.array([1.0, 2.0, 3.0, 4.0], dtype=float, device=back)})
+        assert not dest.grad.numpy().any()
+        if there == "cpu":  # the stand-in adds nothing on the GPU
+            np.testing.assert_array_equal(src.grad.numpy(), [1, 2, 3, 4])
+
+
+def test_derivatives_are_taken_where_the_arrays_are():
+    wp.set_device("cuda:0")
+    a = wp.array([1.0, 2.0], dtype=float, requires_grad=True, device="cpu")
+    b = wp.zeros(2, dtype=float, requires_grad=True, device="cpu")
+
+    @wp.kernel
+    def square(a: wp.array[float], b: wp.array[float]):
+        i = wp.tid()
+        b[i] = a[i] * a[i]
+
+    found = jacobian(square, dim=2, inputs=[a], outputs=[b])
+    np.testing.assert_allclose(next(iter(found.values())).numpy(), [[2, 0], [0, 4]])
