@@ -19,6 +19,21 @@
 namespace nb = nanobind;
 
 namespace weft::bind {
+
+// An attribute, or null. Objects may define attributes by code that raises anything. Most are not there: no exception
+// is made for that.
+nb::object attribute_or_null(nb::handle object, const char* name) {
+    const nb::object key = nb::steal(PyUnicode_InternFromString(name));
+    PyObject* found = nullptr;
+#if PY_VERSION_HEX >= 0x030D0000
+    const int result = PyObject_GetOptionalAttr(object.ptr(), key.ptr(), &found);
+#else
+    const int result = _PyObject_LookupAttr(object.ptr(), key.ptr(), &found);
+#endif
+    if (result < 0) PyErr_Clear();
+    return nb::steal(found);
+}
+
 namespace {
 
 using frontend::Binding;
@@ -26,13 +41,6 @@ using frontend::Unknown;
 using frontend::Unusable;
 
 std::string text(nb::handle string) { return nb::cast<std::string>(nb::str(string)); }
-
-// An attribute, or null. Objects may define attributes by code that raises anything.
-nb::object attribute_or_null(nb::handle object, const char* name) {
-    PyObject* found = PyObject_GetAttrString(object.ptr(), name);
-    if (!found) PyErr_Clear();
-    return nb::steal(found);
-}
 
 std::string class_name_of(nb::handle object) {
     return text(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
@@ -151,11 +159,13 @@ Binding read_annotation(nb::handle object) {
     if (const nb::object origin = attribute_or_null(object, "__origin__"); origin.is_valid()) {
         if (origin.ptr() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return read_annotation(object.attr("__args__"));
     }
-    const nb::module_ typing = nb::module_::import_("typing");
-    if (object.is(typing.attr("Any"))) return builtins::TypePattern(builtins::TypePattern::Kind::Any);
-    const nb::object abc = nb::module_::import_("collections.abc").attr("Callable");
+    // Kept for ever: they are asked for with each annotation.
+    static const nb::handle any = nb::object(nb::module_::import_("typing").attr("Any")).release();
+    static const nb::handle callable = nb::object(nb::module_::import_("typing").attr("Callable")).release();
+    static const nb::handle abc = nb::object(nb::module_::import_("collections.abc").attr("Callable")).release();
+    if (object.is(any)) return builtins::TypePattern(builtins::TypePattern::Kind::Any);
     const nb::object origin = attribute_or_null(object, "__origin__");
-    if (object.is(typing.attr("Callable")) || object.is(abc) || (origin.is_valid() && origin.is(abc))) {
+    if (object.is(callable) || object.is(abc) || (origin.is_valid() && origin.is(abc))) {
         return builtins::TypePattern(builtins::TypePattern::Kind::Function);
     }
     Binding binding = read_binding(object);
@@ -299,7 +309,8 @@ nb::object PythonEnvironment::find_name(const std::string& name) const {
         PyObject* value = PyDict_GetItemWithError(PyModule_GetDict(package), wanted.ptr());
         if (value != nullptr && !PyModule_Check(value)) return nb::borrow(value);
     }
-    return attribute_or_null(nb::module_::import_("builtins"), name.c_str());
+    static const nb::handle builtins = nb::module_::import_("builtins").release();
+    return attribute_or_null(builtins, name.c_str());
 }
 
 nb::object PythonEnvironment::find_annotation(const std::string& parameter) const {
@@ -461,7 +472,7 @@ Binding read_binding(nb::handle object) {
         why.is_valid() && PyUnicode_Check(why.ptr())) {
         return Unusable{text(why)};
     }
-    if (PyObject_HasAttrString(object.type().ptr(), "_weft_function_") != 0) {
+    if (attribute_or_null(object.type(), "_weft_function_").is_valid()) {
         // Reads the function's source: what is wrong with it is said as it is.
         const nb::object function = object.attr("_weft_function_");
         return kept(nb::cast<FunctionObject&>(function).overloads, object);

@@ -81,7 +81,7 @@ class Worlds {
     }
 
     static bool is_function(const nb::object& found) {
-        return found.is_valid() && PyObject_HasAttrString(found.type().ptr(), "_weft_function_") != 0;
+        return found.is_valid() && attribute_or_null(found.type(), "_weft_function_").is_valid();
     }
 
     // A function of the package: what its definitions are, but for the answers of their worlds.
