@@ -448,7 +448,6 @@ std::string Kernel::entry_name(std::span<const ir::Type> types, int depends_on) 
 }
 
 KernelInstance* Kernel::recall(std::span<const ir::Type> types, int block_dim) {
-    if (!Runtime::get().default_device().capabilities().host_memory) return nullptr;
     for (const int size : {0, block_dim}) {
         for (const SourcePack::Found& found : memory_->pack().find(entry_name(types, size))) {
             if (!memory_->holds(found.questions)) continue;
@@ -462,8 +461,10 @@ KernelInstance* Kernel::recall(std::span<const ir::Type> types, int block_dim) {
 
 std::unique_ptr<KernelInstance> Kernel::restore(const SourcePack::Found& found) {
     const std::shared_ptr<SourcePack> pack = memory_->shared_pack();
-    const std::string_view payload = pack->payload(found);
-    if (payload.empty()) return nullptr;
+    // Code for GPUs is found by the IR; so is the host's where a kernel was launched first on a GPU.
+    const bool by_ir = found.key.empty() || !Runtime::get().default_device().capabilities().host_memory;
+    const std::string_view payload = by_ir ? std::string_view() : pack->payload(found);
+    if (payload.empty() && !by_ir) return nullptr;
     const auto module = [pack, found]() -> std::shared_ptr<const ir::Module> {
         const auto [text, files] = pack->module(found);
         return ir::parse(text, files);
@@ -472,7 +473,7 @@ std::unique_ptr<KernelInstance> Kernel::restore(const SourcePack::Found& found) 
         ByteReader reader(found.summary);
         auto made = std::make_unique<KernelInstance>(name_, std::make_shared<LazyModule>(module), read_summary(reader),
                                                      options_);
-        return made->forward().adopt(found.key, payload) ? std::move(made) : nullptr;
+        return by_ir || made->forward().adopt(found.key, payload) ? std::move(made) : nullptr;
     } catch (const InternalError&) {
         return nullptr;  // damaged: made anew
     }
@@ -480,11 +481,10 @@ std::unique_ptr<KernelInstance> Kernel::restore(const SourcePack::Found& found) 
 
 void Kernel::remember(const Lowered& lowered, std::span<const ir::Type> types) {
     const Device& device = Runtime::get().default_device();
-    if (!device.capabilities().host_memory) return;
     Code& code = lowered.instance->forward();
     SourcePack::Entry entry;
     entry.questions = lowered.questions;
-    entry.key = code.loaded(device)->key();
+    if (device.capabilities().host_memory) entry.key = code.loaded(device)->key();
     entry.module_text = ir::print(code.module(), {.files = &entry.files});
     ByteWriter writer;
     write(writer, code.summary());

@@ -229,7 +229,7 @@ void SourcePack::save() {
     // The latest first.
     for (auto entry = added_.rbegin(); entry != added_.rend(); ++entry) {
         const auto& [name, made] = *entry;
-        const std::optional<std::string> payload = cache_->load(made.key);
+        const std::optional<std::string> payload = made.key.empty() ? std::string() : cache_->load(made.key);
         if (!payload || ++counts[name] > kMostOfOneName) continue;  // what failed to compile is in no cache
         builder.add(name, made.questions, made.summary, made.key, *payload, made.module_text, made.files);
     }
@@ -239,7 +239,7 @@ void SourcePack::save() {
         };
         const std::string_view payload = before.blob(entry.payload);
         const std::string_view module = before.blob(entry.module);
-        if (payload.empty() || module.empty() || std::ranges::any_of(added_, known)) continue;
+        if ((payload.empty() && !entry.key.empty()) || module.empty() || std::ranges::any_of(added_, known)) continue;
         if (++counts[std::string(entry.name)] > kMostOfOneName) continue;
         builder.add(entry.name, entry.questions, entry.summary, entry.key, payload, module, before.files_of(entry));
     }

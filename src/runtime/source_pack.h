@@ -29,7 +29,7 @@ class SourcePack {
     struct Entry {
         std::string questions;
         std::string summary;      // code_summary.h
-        std::string key;          // of the compiled code in the cache
+        std::string key;          // of the host's compiled code in the cache; "": there is none
         std::string module_text;  // of the IR, with locations in these files
         ir::SourceFiles files;
     };

@@ -32,6 +32,46 @@ def test_newer_machines(library, tmp_path):
     fake_cuda.run_tests("cuda_newer_machines.py", library=library, cache=tmp_path, FAKE_CUDA_ARCHITECTURE="90")
 
 
+STARTED = """
+import sys
+from warp import source
+import warp as wp
+
+parsed = []
+parse = source.ast.parse
+source.ast.parse = lambda *given: (parsed.append(given), parse(*given))[1]
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float), scale: float):
+    y[wp.tid()] = x[wp.tid()] * x[wp.tid()] * scale
+
+device = sys.argv[1]
+wp.set_device(device)
+x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+y = wp.zeros(3, dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(square, 3, [x, y, 0.5])
+wp.synchronize()
+found = not parsed
+tape.backward(grads={y: wp.ones(3, dtype=float)})
+print(found, y.numpy().tolist(), x.grad.numpy().tolist())
+"""
+
+
+def test_a_gpu_finds_kernels_by_their_source(library, tmp_path):
+    """The stand-in runs no kernel, so that the CPU, which uses what is left there, says whether it is the right one."""
+    program = tmp_path / "program.py"
+    program.write_text(STARTED)
+    told = []
+    for device in ("cuda:0", "cuda:0", "cpu", "cuda:0", "cpu"):
+        done = run(program, device, library=library, cache=tmp_path / "cache")
+        assert done.returncode == 0, done.stderr
+        told.append(done.stdout.splitlines()[-1])
+    assert [line.split()[0] for line in told] == ["False", "True", "True", "True", "True"]
+    for line in (told[2], told[4]):
+        assert line == "True [0.5, 2.0, 4.5] [1.0, 2.0, 3.0]"
+
+
 ASK = """
 import warp as wp
 assert not wp.is_cuda_available() and wp.get_cuda_device_count() == 0 and str(wp.get_device()) == "cpu"
