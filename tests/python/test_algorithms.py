@@ -39,6 +39,7 @@ def threads():
     wp.config.cpu_threads = 0
 
 
+@pytest.mark.host("its threads, which add in float64")
 @pytest.mark.parametrize("dtype", [wp.float32, wp.float64], **ids)
 @pytest.mark.parametrize("n", [100_001, 5_000_003])  # of which the second lies in no cache
 @pytest.mark.parametrize("view", [np.s_[:], np.s_[1:], np.s_[::3]], ids=str)
@@ -64,6 +65,7 @@ def test_scans_of_floats_round_once_whatever_the_threads(threads, dtype, n, view
     assert (found[0][left] == 7.0).all()
 
 
+@pytest.mark.host("on GPUs memory that overlaps is not copied first")
 @pytest.mark.parametrize("shift", [1, -1, 40_000])
 def test_scans_into_memory_that_overlaps(shift):
     n = 200_000
@@ -95,6 +97,7 @@ def test_sorts(dtype, n):
     assert np.array_equal(values.numpy()[:n], order)
 
 
+@pytest.mark.host("its threads; GPUs work in the second half")
 @pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("digits", [(0,), (1,), (0, 3), (0, 2, 3), ()], ids=str)
 def test_sorts_of_keys_that_share_digits(threads, count, digits):
@@ -145,6 +148,7 @@ def test_many_segments():
     assert np.array_equal(values.numpy()[:n], order)
 
 
+@pytest.mark.host("on GPUs all segments are sorted together")
 def test_segments_that_overlap_are_sorted_one_after_the_other():
     data = RNG.integers(-50, 50, 1000).astype(np.int32)
     ranges = [(100, 900), (0, 500), (400, 1000)]
@@ -156,6 +160,7 @@ def test_segments_that_overlap_are_sorted_one_after_the_other():
     assert np.array_equal(keys.numpy()[:1000], data)
 
 
+@pytest.mark.host("a replay on a GPU reads no bounds on the host")
 def test_captured_segments_are_those_of_the_replay():
     data = np.array([4, 3, 2, 1], dtype=np.int32)
     keys, values = wp.array(np.tile(data, 2)), wp.zeros(8, dtype=int)
@@ -181,6 +186,7 @@ def test_run_lengths(data):
     assert lengths.list()[:found] == np.diff([*starts, n]).tolist()
 
 
+@pytest.mark.host("its threads; on GPUs memory that overlaps is not copied first")
 def test_many_run_lengths(threads):
     n = 300_000
     # Short runs, and one that is longer than what a thread takes.
@@ -200,6 +206,7 @@ def test_many_run_lengths(threads):
     assert np.array_equal(in_place.numpy()[:found], data[starts])
 
 
+@pytest.mark.host("its threads, which add in float64")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("view", [np.s_[:], np.s_[1::3]], ids=str)
 def test_long_sums_do_not_depend_on_threads(threads, dtype, view):

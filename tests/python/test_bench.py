@@ -113,7 +113,7 @@ def test_a_run_with_peers(tmp_path):
         *("--peer", "numpy"),
         *("--peer", f"jax={sys.executable}"),
         *("--json", str(paths["json"]), "--plot", str(paths["plot"])),
-        PYTHONPATH=str(tmp_path),
+        PYTHONPATH=os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]),
     )
     assert done.returncode == 0, done.stderr
     assert "jax is left out: no jax here" in done.stdout

@@ -105,6 +105,8 @@ print(json.dumps([*errors, out.numpy()[0].tolist()]))
 
 def test_the_end_and_forks_do_not_wait_for_what_is_not_needed(tmp_path):
     body = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: that there are threads is the point
 out = wp.zeros(1, dtype=float)
 wp.launch(kernel_0, 1, inputs=[out])
 if os.fork() == 0:
