@@ -3,7 +3,6 @@
 Arguments: the library's name; threads, 0 being one a core.
 """
 
-import fnmatch
 import os
 import sys
 
@@ -16,6 +15,7 @@ if threads > 0:  # before the library makes its own
 
 import importlib  # noqa: E402
 
+from peers import maker  # noqa: E402
 from problem import Problem  # noqa: E402
 
 try:
@@ -26,17 +26,13 @@ except ImportError as error:
 print("ok", file=answers, flush=True)
 
 
-def maker(row):
-    return next((make for pattern, make in library.ROWS.items() if fnmatch.fnmatch(row, pattern)), None)
-
-
 class Worker(worker_loop.Worker):
     def has(self, row):
-        return "no" if maker(row) is None else "yes"
+        return "no" if maker(library, row) is None else "yes"
 
     def row(self, row, path):
         problem = Problem.load(path)
-        self.run_once, output = maker(row)(*problem.inputs)
+        self.run_once, output = maker(library, row)(*problem.inputs)
         self.run_once()
         problem.check(output())
 

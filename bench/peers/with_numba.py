@@ -87,12 +87,10 @@ def products(a, b):
     return lambda: products_loop(a, b, c), lambda: c
 
 
-def transcendental_body(x, y):
+@parallel
+def transcendental_loop(x, y):
     for i in prange(len(x)):
         y[i] = np.sin(x[i]) + np.exp(-x[i]) + x[i] ** f32(1.7)
-
-
-transcendental_loop = parallel(transcendental_body)
 
 
 def transcendental(x):
@@ -225,20 +223,3 @@ def cloth(x, v, rest, ends, substeps):
             now = then
 
     return run, lambda: xs[1 + (int(substeps) - 1) % 2]
-
-
-ROWS = {
-    "saxpy_*": saxpy,
-    "normalise_*": normalise,
-    "copy_*": copy,
-    "fields_19_*": fields,
-    "transpose_*": transpose,
-    "matrices_*": products,
-    "transcendental_*": transcendental,
-    "divergent_*": divergent,
-    "nbody_8192_fast": fast_bodies,
-    "nbody_8192": bodies,
-    "one_address_*": one_address,
-    "stencil_*": stencil,
-    "cloth_128x16": cloth,
-}

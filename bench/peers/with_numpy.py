@@ -85,18 +85,3 @@ def stencil(u):
         v[1:-1, 1:-1] = u[1:-1, 1:-1] + np.float32(0.1) * (around - np.float32(4.0) * u[1:-1, 1:-1])
 
     return run, lambda: v
-
-
-ROWS = {
-    "saxpy_*": saxpy,
-    "normalise_*": normalise,
-    "copy_*": copy,
-    "transpose_*": transpose,
-    "matrices_*": products,
-    "transcendental_*": transcendental,
-    "one_address_*": one_address,
-    "scan_*": scan,
-    "sort_*": sort,
-    "scatter_10k": scatter,
-    "stencil_*": stencil,
-}

@@ -82,18 +82,3 @@ def stencil(u):
         v[1:-1, 1:-1] = u[1:-1, 1:-1] + 0.1 * (around - 4.0 * u[1:-1, 1:-1])
 
     return run, v.numpy
-
-
-ROWS = {
-    "saxpy_*": saxpy,
-    "normalise_*": normalise,
-    "copy_*": copy,
-    "transpose_*": transpose,
-    "matrices_*": products,
-    "transcendental_*": transcendental,
-    "one_address_*": one_address,
-    "scan_*": scan,
-    "sort_*": sort,
-    "scatter_*": scatter,
-    "stencil_*": stencil,
-}

@@ -1,10 +1,9 @@
 """MPM: particles to a grid, the grid, and back (moving least squares, neo-Hookean)."""
 
-import itertools
-
 import numpy as np
 from problem import random
 from row import Row, Subject, backward, forward, gradient
+from subjects.mpm_reference import back_from_grid, momentum_on_grid, nodes_around, velocity_on_grid
 
 import warp as wp
 
@@ -99,33 +98,13 @@ def from_grid(
 
 
 def step_reference(x, v, c, deformation, cells, dt):
-    scaled = x * cells
-    base = (scaled - 0.5).astype(np.int64)
-    fx = scaled - base
-    w = np.stack([0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2], axis=1)
+    nodes = nodes_around(x, cells)
     one = np.eye(3)
     stress = 100.0 * (deformation @ deformation.transpose(0, 2, 1) - one)
     stress = stress + 40.0 * np.log(np.linalg.det(deformation))[:, None, None] * one
-    affine = c - stress * (dt * 4.0 * cells * cells * 1.0e-4)
-    grid_v, grid_m = np.zeros((cells**3, 3)), np.zeros(cells**3)
-    parts = []
-    for i, j, k in itertools.product(range(3), repeat=3):
-        at = ((base[:, 0] + i) * cells + base[:, 1] + j) * cells + base[:, 2] + k
-        offset = np.array([i, j, k]) - fx
-        weight = w[:, i, 0] * w[:, j, 1] * w[:, k, 2]
-        parts.append((at, offset, weight))
-        momentum = (v + np.einsum("pij,pj->pi", affine, offset / cells)) * weight[:, None]
-        grid_m += np.bincount(at, weight, cells**3)
-        grid_v += np.stack([np.bincount(at, m, cells**3) for m in momentum.T], axis=1)
-    there = grid_m > 1.0e-6
-    grid_v[there] = grid_v[there] / grid_m[there][:, None] + np.array([0.0, -9.81 * dt, 0.0])
-    grid_v[~there] = 0.0
-    low = np.arange(cells**3) // cells % cells < 3
-    grid_v[low, 1] = np.maximum(grid_v[low, 1], 0.0)
-    v, c = np.zeros_like(x), np.zeros_like(deformation)
-    for at, offset, weight in parts:
-        v += grid_v[at] * weight[:, None]
-        c += np.einsum("pi,pj->pij", grid_v[at], offset) * (weight * 4.0 * cells)[:, None, None]
+    momentum, mass = momentum_on_grid(nodes, v, c - stress * (dt * 4.0 * cells * cells * 1.0e-4), cells)
+    above_floor = np.arange(cells**3) // cells % cells >= 3
+    v, c = back_from_grid(nodes, velocity_on_grid(momentum, mass, -9.81 * dt, above_floor), cells)
     return x + v * dt, v, c, (one + c * dt) @ deformation
 
 

@@ -1,10 +1,9 @@
 """MPM in two dimensions: particles to a grid, the grid, and back; a fluid whose pressure follows its volume."""
 
-import itertools
-
 import numpy as np
 from problem import random
 from row import Row, Subject, forward
+from subjects.mpm_reference import back_from_grid, momentum_on_grid, nodes_around, velocity_on_grid
 
 import warp as wp
 
@@ -89,29 +88,11 @@ def from_grid(
 
 
 def step_reference(x, v, c, volume, cells):
-    scaled = x * cells
-    base = (scaled - 0.5).astype(np.int64)
-    fx = scaled - base
-    w = np.stack([0.5 * (1.5 - fx) ** 2, 0.75 - (fx - 1.0) ** 2, 0.5 * (fx - 0.5) ** 2], axis=1)
+    nodes = nodes_around(x, cells)
     affine = c - (DT * 4.0 * cells * STIFFNESS * (volume - 1.0))[:, None, None] * np.eye(2)
-    grid_v, grid_m = np.zeros((cells**2, 2)), np.zeros(cells**2)
-    parts = []
-    for i, j in itertools.product(range(3), repeat=2):
-        at = (base[:, 0] + i) * cells + base[:, 1] + j
-        offset = np.array([i, j]) - fx
-        weight = w[:, i, 0] * w[:, j, 1]
-        parts.append((at, offset, weight))
-        momentum = (v + np.einsum("pij,pj->pi", affine, offset / cells)) * weight[:, None]
-        grid_m += np.bincount(at, weight, cells**2)
-        grid_v += np.stack([np.bincount(at, m, cells**2) for m in momentum.T], axis=1)
-    there = grid_m > 1.0e-6
-    grid_v[there] = grid_v[there] / grid_m[there][:, None] + np.array([0.0, -9.81 * DT])
-    low = there & (np.arange(cells**2) % cells < 3)
-    grid_v[low, 1] = np.maximum(grid_v[low, 1], 0.0)
-    v, c = np.zeros_like(x), np.zeros_like(c)
-    for at, offset, weight in parts:
-        v += grid_v[at] * weight[:, None]
-        c += np.einsum("pi,pj->pij", grid_v[at], offset) * (weight * 4.0 * cells)[:, None, None]
+    momentum, mass = momentum_on_grid(nodes, v, affine, cells)
+    above_floor = np.arange(cells**2) % cells >= 3
+    v, c = back_from_grid(nodes, velocity_on_grid(momentum, mass, -9.81 * DT, above_floor), cells)
     return v, c, volume * (1.0 + DT * np.trace(c, axis1=1, axis2=2))
 
 
