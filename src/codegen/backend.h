@@ -35,6 +35,7 @@ enum class ImageFormat {
     SharedLibrary,  // an ELF shared library, opened with dlopen
     Ptx,            // text that NVIDIA's driver compiles; kernels are entered as nvptx/thread_entry.cpp tells
     Cubin,          // what the driver made of it
+    MacaBinary,     // machine code of a MetaX GPU, as MACA's compiler makes it
 };
 
 struct Image {
@@ -95,6 +96,8 @@ struct BackendInfo {
 
 // The one whose images NVIDIA's GPUs run.
 inline constexpr const char* kGpuBackend = "llvm-nvptx";
+// And MetaX's.
+inline constexpr const char* kMacaBackend = "cxx-maca";
 
 // All backends of this build; the first is the default for the CPU.
 const std::vector<BackendInfo>& backends();

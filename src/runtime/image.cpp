@@ -13,6 +13,7 @@ std::unique_ptr<LoadedImage> load_image(const codegen::Image& image) {
             return cpu::load_image(image);
         case codegen::ImageFormat::Ptx:
         case codegen::ImageFormat::Cubin:
+        case codegen::ImageFormat::MacaBinary:
             return std::make_unique<cuda::GpuImage>(image.bytes);
     }
     WEFT_CHECK(false, "unknown image format");
