@@ -20,7 +20,7 @@ _CLEARS_SINCE = (1, 5)
 class _LaunchRecord:
     """A recorded launch. `saved` keeps the values that its derivative needs when they are overwritten."""
 
-    __slots__ = ("arguments", "block_dim", "device", "dim", "given", "kernel", "metadata", "saved")
+    __slots__ = ("_arrays", "arguments", "block_dim", "device", "dim", "given", "kernel", "metadata", "saved")
 
     def __init__(self, kernel, dim, arguments, device, saved, block_dim):
         self.kernel, self.dim, self.device, self.saved, self.block_dim = kernel, dim, device, saved, block_dim
@@ -28,6 +28,7 @@ class _LaunchRecord:
         self.metadata = {}
         # Structs may get other arrays later.
         self.arguments = tuple(map(snapshot, arguments)) if saved.has_members else arguments
+        self._arrays = None
 
     def __getitem__(self, index):
         """As Warp's tapes hold a launch: kernel, dim, max_blocks, inputs, outputs, device, block_dim, metadata."""
@@ -40,13 +41,14 @@ class _LaunchRecord:
                 f"kernel '{kernel.key}' was made with enable_backward=False: no gradients flow through it", stacklevel=4
             )
             return
-        if not any(_has_gradient(a) for a in self.arguments):
+        if all(a.grad is None for a in self.arrays()):
             return
         _core.launch_adjoint(kernel, self.dim, self.arguments, self.device, self.saved)
 
     def arrays(self):
-        for argument in self.arguments:
-            yield from _arrays_of(argument)
+        if self._arrays is None:
+            self._arrays = [a for argument in self.arguments for a in _arrays_of(argument)]
+        return self._arrays
 
     def structs(self):
         return [a for a in self.given if isinstance(a, struct_base)]
@@ -116,13 +118,10 @@ class _FunctionRecord:
 
 def _arrays_of(argument):
     if isinstance(argument, array):
-        yield argument
-    elif hasattr(argument, "_weft_arrays"):
-        yield from (a for a in argument._weft_arrays() if isinstance(a, array))
-
-
-def _has_gradient(argument):
-    return any(a.grad is not None for a in _arrays_of(argument))
+        return (argument,)
+    if hasattr(argument, "_weft_arrays"):
+        return [a for a in argument._weft_arrays() if isinstance(a, array)]
+    return ()
 
 
 class _Retained:
@@ -239,22 +238,27 @@ class Tape:
                 if target.grad is None:
                     target._grad = array(shape=target.shape, dtype=target.dtype, device=target.device)
                 target.grad._copy_from(seed)
-            self._note_gradients()
-            self._run_backwards()
+            arrays = self._arrays()
+            self._note_gradients(arrays)
+            self._run_backwards(any(a._retain_grad for a in arrays))
         finally:
             for target in lent:
                 target._grad = None
 
-    def _note_gradients(self):
+    def _arrays(self):
+        """Those of all records, each once: a step of an optimiser has most of them in several launches."""
+        return {a: None for record in self.launches for a in record.arrays()}
+
+    def _note_gradients(self, arrays):
+        for a in arrays:
+            if a.grad is not None:
+                self.gradients.setdefault(a, a.grad)
         for record in self.launches:
-            for a in record.arrays():
-                if a.grad is not None and a not in self.gradients:
-                    self.gradients[a] = a.grad
             if isinstance(record, _LaunchRecord) and record.arguments is not record.given:
                 for s in record.structs():
                     self.gradients.setdefault(s, s._gradient())
 
-    def _run_backwards(self):
+    def _run_backwards(self, some_are_retained):
         everything = _version(config.api_version) < _CLEARS_SINCE
         active = _core.get_tape()
         if hasattr(active, "_records_all"):
@@ -262,7 +266,7 @@ class Tape:
         _core.set_tape(None)
         try:
             for record in reversed(self.launches):
-                if everything or any(a._retain_grad for a in record.arrays()):
+                if everything or some_are_retained:
                     self._retained.before(record, everything)
                 record.backward()
                 if config.verify_autograd_array_access:
@@ -279,10 +283,9 @@ class Tape:
 
     def zero(self):
         """Sets all gradients to zero."""
-        for record in self.launches:
-            for a in record.arrays():
-                if a.grad is not None:
-                    a.grad._zero()
+        for a in self._arrays():
+            if a.grad is not None:
+                a.grad._zero()
         if self.loss is not None and self.loss.grad is not None:
             self.loss.grad._zero()
 

@@ -859,3 +859,15 @@ def test_an_adjoint_by_hand_leaves_the_gradients_that_it_is_given():
         wp.launch(doubled, 3, [x], [y], adj_inputs=[gradient], adj_outputs=[given], device="cpu", adjoint=True)
         assert gradient.numpy().tolist() == [10.0] * 3
         assert given.numpy().tolist() == [5.0] * 3
+
+
+def test_clearing_takes_each_gradient_once(monkeypatch):
+    x, y = (wp.zeros(3, dtype=float, requires_grad=True) for _ in range(2))
+    tape = wp.Tape()
+    with tape:
+        for _ in range(5):
+            wp.copy(y, x)
+    cleared = []
+    monkeypatch.setattr(wp.array, "_zero", lambda a: cleared.append(a))
+    tape.zero()
+    assert sorted(map(id, cleared)) == sorted([id(x.grad), id(y.grad)])
