@@ -7,6 +7,7 @@ and Their Applications, 1990). Sorts go by digits of the keys from the lowest on
 import typing
 
 import warp as wp
+from warp import _core
 from warp.array_makers import copy, empty, zeros
 
 _CHUNK = 16  # elements that a thread of a prefix sum takes
@@ -44,11 +45,22 @@ def _scan_chunks(
         total += value
 
 
+def readable_beside(source, written):
+    """The array, or a copy where what is written meanwhile lies in its memory."""
+    if not _core.overlap(source, written):
+        return source
+    kept = empty(source.shape, dtype=source.dtype, device=source.device)
+    kept._copy_from(source)
+    return kept
+
+
 def scan(source, out, inclusive):
     """Prefix sums of a one-dimensional array, which may be `out` itself."""
     n = source.size
     if n == 0:
         return
+    if source.ptr != out.ptr or source.strides != out.strides:  # else each element is read before it is written
+        source = readable_beside(source, out)
     chunks = (n + _CHUNK - 1) // _CHUNK
     before = zeros(chunks, dtype=source.dtype, device=source.device)
     if chunks > 1:

@@ -9,7 +9,7 @@ import typing
 
 import warp as wp
 from warp.array_makers import copy, empty
-from warp.device_algorithms import _launch, scan
+from warp.device_algorithms import _launch, readable_beside, scan
 
 _OPTIONS = {"enable_backward": False}
 _THREADS = 1 << 16  # that keep a device busy
@@ -71,7 +71,7 @@ def _reduce(sources, first, out, axis, count):
     if count == 0:
         out.zero_()
         return
-    sources = [_three_dimensional(source, axis) for source in sources]
+    sources = [_three_dimensional(readable_beside(source, out), axis) for source in sources]
     outer, _, inner = sources[0].shape
     kernel = first
     while True:
@@ -152,6 +152,7 @@ def _measure_runs(
 
 def encode_runs(values, count, run_values, run_lengths, run_count):
     """Runs of equal values among the first `count`: their values, their lengths, their number."""
+    values = readable_beside(values, run_values)
     runs, starts = (empty(count, dtype=wp.int32, device=values.device) for _ in range(2))
     _launch(_mark_starts, count, values, runs)
     scan(runs, runs, True)

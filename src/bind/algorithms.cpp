@@ -3,6 +3,7 @@
 
 #include "bind/exports.h"
 #include "bind/graphs.h"
+#include "runtime/overlaps.h"
 
 namespace nb = nanobind;
 
@@ -10,6 +11,8 @@ namespace weft::bind {
 
 void export_algorithms(nb::module_& m) {
     using runtime::Array;
+    m.def("overlap", &runtime::overlap, nb::arg("read"), nb::arg("written"),
+          "Whether an element of one array lies in the memory of an element of the other.");
     m.def("scan",
           [](const Array& in, const Array& out, bool inclusive) { perform(runtime::ScanStep{in, out, inclusive}); });
     m.def("sort_pairs",

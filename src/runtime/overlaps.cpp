@@ -1,6 +1,7 @@
 #include "runtime/overlaps.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "runtime/copy.h"
@@ -67,6 +68,17 @@ std::vector<Array> clone_together(std::span<const Array* const> arrays) {
                          made.storage());
     }
     return out;
+}
+
+bool overlap(const Array& read, const Array& written) {
+    const std::array<UsedArray, 2> both{{{&read, false}, {&written, true}}};
+    return !find_overlaps(both).empty();
+}
+
+Array readable_beside(const Array& read, std::initializer_list<const Array*> written) {
+    const Array* const only = &read;
+    const auto meets = [&](const Array* other) { return overlap(read, *other); };
+    return std::ranges::any_of(written, meets) ? clone_together({&only, 1}).front() : read;
 }
 
 }  // namespace weft::runtime

@@ -2,6 +2,7 @@
 // what it wrote through another, so that derivatives must see them as one memory.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -20,5 +21,9 @@ Overlaps find_overlaps(std::span<const UsedArray> arrays);
 
 // Copies of arrays that overlap, which overlap in the same way.
 std::vector<Array> clone_together(std::span<const Array* const> arrays);
+
+bool overlap(const Array& read, const Array& written);
+// What an algorithm is to read while it writes: the array, or a copy where what is written lies in its memory.
+Array readable_beside(const Array& read, std::initializer_list<const Array*> written);
 
 }  // namespace weft::runtime

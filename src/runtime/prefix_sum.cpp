@@ -4,7 +4,6 @@
 #include "runtime/prefix_sum.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <thread>
 #include <type_traits>
@@ -150,9 +149,7 @@ void scan_of(const Array& in, const Array& out, bool inclusive) {
 // The input, or a copy where it would be overwritten at other places than those that have been read.
 Array kept_input(const Array& in, const Array& out) {
     if (in.data() == out.data() && in.strides()[0] == out.strides()[0]) return in;
-    const std::array<UsedArray, 2> both{{{&in, false}, {&out, true}}};
-    const Array* const only = &in;
-    return find_overlaps(both).empty() ? in : clone_together({&only, 1}).front();
+    return readable_beside(in, {&out});
 }
 
 }  // namespace

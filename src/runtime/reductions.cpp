@@ -9,6 +9,7 @@
 #include "runtime/algorithms.h"
 #include "runtime/cpu/wide.h"
 #include "runtime/host_copies.h"
+#include "runtime/overlaps.h"
 #include "runtime/runtime.h"
 
 namespace weft::runtime {
@@ -126,8 +127,8 @@ void inner_of(const Array& a, const Array& b, const Array& out, int axis, int64_
 
 void sum_along(const Array& of, const Array& to, int axis, int64_t count) {
     HostCopies host;
-    const Array values = host.read(of);
     const Array out = host.changed(to);
+    const Array values = readable_beside(host.read(of), {&out});
     out.before_write();
     if (values.element().element() == ir::Scalar::F32) {
         sum_of<float>(values, out, axis, count);
@@ -139,9 +140,9 @@ void sum_along(const Array& of, const Array& to, int axis, int64_t count) {
 
 void inner_along(const Array& first, const Array& second, const Array& to, int axis, int64_t count) {
     HostCopies host;
-    const Array a = host.read(first);
-    const Array b = host.read(second);
     const Array out = host.changed(to);
+    const Array a = readable_beside(host.read(first), {&out});
+    const Array b = readable_beside(host.read(second), {&out});
     out.before_write();
     if (a.element().element() == ir::Scalar::F32) {
         inner_of<float>(a, b, out, axis, count);

@@ -1,7 +1,6 @@
 // Runs of equal values, found by blocks side by side: the runs that begin in each block are counted, then written from
 // where those of the blocks before it end. A run's length is known where the next one begins.
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -98,14 +97,11 @@ int64_t encode(const Integers& values, int64_t count, const Integers& run_values
 void encode_runs(const Array& of, int64_t count, const Array& values_to, const Array& lengths_to,
                  const Array& count_to) {
     HostCopies host;
-    Array values = host.read(of);
     const Array run_values = host.changed(values_to);
     const Array run_lengths = host.changed(lengths_to);
     const Array runs = host.changed(count_to);
     for (const Array* written : {&run_values, &run_lengths, &runs}) written->before_write();
-    const std::array<UsedArray, 3> used{{{&values, false}, {&run_values, true}, {&run_lengths, true}}};
-    const Array* const only = &values;
-    if (!find_overlaps(used).empty()) values = clone_together({&only, 1}).front();
+    const Array values = readable_beside(host.read(of), {&run_values, &run_lengths});
     const auto integers = [](const Array& array) { return Integers{array.data(), array.strides()[0]}; };
     const Integers in = integers(values);
     const int64_t found = in.are_dense() ? encode<true>(in, count, integers(run_values), integers(run_lengths))

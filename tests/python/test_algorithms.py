@@ -65,7 +65,6 @@ def test_scans_of_floats_round_once_whatever_the_threads(threads, dtype, n, view
     assert (found[0][left] == 7.0).all()
 
 
-@pytest.mark.host("on GPUs memory that overlaps is not copied first")
 @pytest.mark.parametrize("shift", [1, -1, 40_000])
 def test_scans_into_memory_that_overlaps(shift):
     n = 200_000
@@ -186,7 +185,7 @@ def test_run_lengths(data):
     assert lengths.list()[:found] == np.diff([*starts, n]).tolist()
 
 
-@pytest.mark.host("its threads; on GPUs memory that overlaps is not copied first")
+@pytest.mark.host("its threads")
 def test_many_run_lengths(threads):
     n = 300_000
     # Short runs, and one that is longer than what a thread takes.
@@ -201,9 +200,33 @@ def test_many_run_lengths(threads):
         assert np.array_equal(values.numpy()[:found], data[starts])
         assert np.array_equal(lengths.numpy()[:found], np.diff([*starts, n]))
         assert not lengths.numpy()[found:].any()
-    in_place = wp.array(data)
-    assert utils.runlength_encode(in_place, in_place, lengths) == len(starts)
-    assert np.array_equal(in_place.numpy()[:found], data[starts])
+
+
+@pytest.mark.parametrize("along", ["sums", "products"])
+def test_reductions_into_memory_that_is_read(along):
+    data = RNG.integers(-9, 9, (3000, 4, 3)).astype(np.float32)
+    flat = wp.array(data.reshape(-1, 3), dtype=wp.vec3)
+    a = flat.reshape((3000, 4))
+    if along == "sums":
+        out = flat[9000:].reshape((3000, 1))
+        utils.array_sum(a, out=out, axis=1)
+        wanted = data.sum(axis=1, keepdims=True)
+    else:
+        out = flat.view(float).flatten()[-3000:].reshape((3000, 1))
+        utils.array_inner(a, a, out=out, axis=1)
+        wanted = (data**2).sum(axis=(1, 2)).reshape(3000, 1)
+    assert np.array_equal(out.numpy(), wanted)
+
+
+def test_run_lengths_into_memory_that_is_read():
+    n = 100_000
+    data = np.repeat(RNG.integers(0, 3, n).astype(np.int32), RNG.integers(1, 4, n))[:n]
+    starts = np.flatnonzero(np.concatenate([[True], data[1:] != data[:-1]]))
+    values, lengths = wp.array(data), wp.zeros(n, dtype=int)
+    found = utils.runlength_encode(values, values, lengths)
+    assert found == len(starts)
+    assert np.array_equal(values.numpy()[:found], data[starts])
+    assert np.array_equal(lengths.numpy()[:found], np.diff([*starts, n]))
 
 
 @pytest.mark.host("its threads, which add in float64")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warp as wp
-from warp import device_algorithms
+from warp import device_algorithms, device_reductions
 
 
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 1000, 70000])
@@ -19,6 +19,29 @@ def test_prefix_sums(n, inclusive, dtype):
     np.testing.assert_array_equal(out.numpy(), sums if inclusive else sums - x)
     device_algorithms.scan(source, source, inclusive)
     np.testing.assert_array_equal(source.numpy(), out.numpy())
+
+
+@pytest.mark.parametrize("shift", [1, -1, 300])
+def test_what_is_written_lies_where_is_read(shift):
+    x = np.random.default_rng(5).integers(-50, 50, 1000 + abs(shift)).astype(np.int32)
+    source, target = (np.s_[:1000], np.s_[shift:]) if shift > 0 else (np.s_[-shift:], np.s_[:1000])
+    a = wp.array(x)
+    device_algorithms.scan(a[source], a[target], True)
+    np.testing.assert_array_equal(a.numpy()[target], np.cumsum(x[source]))
+
+    runs = np.repeat(x, 3)[: len(x)]
+    values, lengths, count = wp.array(runs), wp.zeros(1000, dtype=int), wp.zeros(1, dtype=int)
+    device_reductions.encode_runs(values[source], 1000, values[target], lengths, count)
+    starts = np.flatnonzero(np.diff(runs[source], prepend=runs[source][0] - 1))
+    found = count.numpy()[0]
+    assert found == len(starts)
+    np.testing.assert_array_equal(values[target].numpy()[:found], runs[source][starts])
+    np.testing.assert_array_equal(lengths.numpy()[:found], np.diff([*starts, 1000]))
+
+    flat = wp.array(np.arange(4000), dtype=float)
+    out = flat[3000:].reshape((1000, 1))
+    device_reductions.sum_along(flat.reshape((1000, 4)), out, 1, 4)
+    np.testing.assert_array_equal(out.numpy()[:, 0], np.arange(4000).reshape(1000, 4).sum(axis=1))
 
 
 KEYS = {
