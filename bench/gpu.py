@@ -103,12 +103,12 @@ class Bench:
         return statistics.median(rounds)
 
     def host_microseconds(self, work, turns=2000):
+        """Of one of the calls that `work` makes so many of."""
         rounds = []
         for _ in range(9):
             wp.synchronize_device(self.device)
             start = time.perf_counter()
-            for _ in range(turns):
-                work()
+            work(turns)
             rounds.append((time.perf_counter() - start) / turns * 1e6)
         wp.synchronize_device(self.device)
         return statistics.median(rounds)
@@ -151,12 +151,26 @@ class Bench:
 
         few = wp.zeros(16, dtype=float, device=self.device)
         arguments = [few] * 6 + [1.0, 2, 3.0]
-        self.launch(empty, 1)
-        self.launch(nine, 1, *arguments)
-        yield "launch of none, us", self.host_microseconds(lambda: self.launch(empty, 1))
-        yield "launch of nine, us", self.host_microseconds(lambda: self.launch(nine, 1, *arguments))
-        recorded = self.launch(nine, 1, *arguments, record_cmd=True)
-        yield "recorded, us", self.host_microseconds(recorded.launch)
+
+        def launch_empty(turns):
+            for _ in range(turns):
+                wp.launch(empty, dim=1, device=self.device)
+
+        def launch_nine(turns):
+            for _ in range(turns):
+                wp.launch(nine, dim=1, inputs=arguments, device=self.device)
+
+        recorded = wp.launch(nine, dim=1, inputs=arguments, device=self.device, record_cmd=True)
+
+        def launch_recorded(turns):
+            for _ in range(turns):
+                recorded.launch()
+
+        launch_empty(1)
+        launch_nine(1)
+        yield "launch of none, us", self.host_microseconds(launch_empty)
+        yield "launch of nine, us", self.host_microseconds(launch_nine)
+        yield "recorded, us", self.host_microseconds(launch_recorded)
 
 
 def main():

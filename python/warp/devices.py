@@ -72,6 +72,7 @@ Device.__eq__ = lambda self, other: self is other or (isinstance(other, str) and
 Device.__hash__ = lambda self: hash(self.alias)
 
 _devices = {device.alias: device for device in _core.devices()}
+_core.set_device_names(_devices)
 
 
 def _default_allocator(device):

@@ -45,6 +45,8 @@ PyObject* g_tape = nullptr;
 bool g_tape_wants_all = false;
 // Forward mode, or null: launches go to it instead (tangents.py).
 PyObject* g_forward = nullptr;
+// The devices by name; the package sets it when it is imported.
+PyObject* g_devices = nullptr;
 // Called before and after each launch (kernel, dim, arguments, device, adjoint, after), or null.
 PyObject* g_observer = nullptr;
 
@@ -294,6 +296,11 @@ nb::list call_kernel(nb::handle kernel, const nb::list& values, const std::vecto
 
 runtime::Device& device_of(PyObject* device) {
     if (device == nullptr || device == Py_None) return runtime::Runtime::get().default_device();
+    if (PyUnicode_CheckExact(device)) {
+        PyObject* named = PyDict_GetItemWithError(g_devices, device);
+        if (named != nullptr) return nb::cast<runtime::Device&>(nb::handle(named));
+        if (PyErr_Occurred() != nullptr) throw nb::python_error();
+    }
     if (!nb::isinstance<runtime::Device>(nb::handle(device))) {
         const nb::object resolved = nb::handle(hooks().resolve_device)(nb::handle(device));
         return nb::cast<runtime::Device&>(resolved);
@@ -566,6 +573,9 @@ void export_launch(nb::module_& m) {
         hooks() = {nb::object(convert_array).release().ptr(), nb::object(resolve_device).release().ptr(),
                    nb::object(record_command).release().ptr(), nb::object(convert_value).release().ptr()};
     });
+    m.def(
+        "set_device_names", [](const nb::dict& devices) { g_devices = nb::object(devices).release().ptr(); },
+        "The devices by their names, so that launches find them there; resolve_device knows the others.");
 }
 
 }  // namespace weft::bind
