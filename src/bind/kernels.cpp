@@ -325,15 +325,13 @@ void export_kernels(nb::module_& m) {
                 const runtime::DiskCache target(directory, std::numeric_limits<int64_t>::max());
                 const runtime::Compiler& compiler = runtime::Runtime::get().compiler();
                 if (gpu.empty()) {
-                    compiler.store(code.module(), options.backend, options.codegen, target);
+                    compiler.store(code.lazy_module(), options.backend, options.codegen, target);
                     return;
                 }
                 using enum codegen::Promise;
                 for (const codegen::Promise promise : {None, Dense, Narrow}) {
-                    if (promise == Narrow &&
-                        !codegen::plan_for_gpu(code.module(), *code.module().find(code.name())).narrows)
-                        continue;
-                    compiler.store(code.module(), codegen::kGpuBackend,
+                    if (promise == Narrow && !code.gpu_plan().narrows) continue;
+                    compiler.store(code.lazy_module(), codegen::kGpuBackend,
                                    runtime::options_for_gpu(options.codegen, options.fuse_on_gpu, gpu, promise),
                                    target);
                 }

@@ -1,6 +1,5 @@
 #include "bind/source_questions.h"
 
-#include <dlfcn.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -312,10 +311,8 @@ class PythonMemory final : public KernelMemory {
 // What all code of this build depends on.
 const std::string& build() {
     static const std::string all = [] {
-        Dl_info info;
-        const bool found = dladdr(reinterpret_cast<const void*>(&make_memory), &info) != 0;
-        return "weft source 1 " + codegen::build_id(codegen::library_path()) + " " +
-               (found ? codegen::build_id(info.dli_fname) : std::string()) + " " + Py_GetVersion();
+        return "weft source 1 " + codegen::own_build_id() + " " +
+               codegen::build_id(reinterpret_cast<const void*>(&make_memory)) + " " + Py_GetVersion();
     }();
     return all;
 }

@@ -17,7 +17,7 @@ std::string codegen_library() {
 
 // The libraries and the processor of one process do not change, and asking the processor is slow in virtual machines.
 const std::string& libraries_key() {
-    static const std::string key = build_id(codegen_library()) + " " + build_id(library_path());
+    static const std::string key = build_id(codegen_library()) + " " + own_build_id();
     return key;
 }
 

@@ -4,10 +4,14 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/hash.h"
@@ -32,6 +36,29 @@ class File {
     int descriptor_;
 };
 
+// What a segment of notes says; empty if it has no id.
+std::string id_in_notes(const char* notes, size_t size) {
+    for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= size;) {
+        Elf64_Nhdr note;
+        std::memcpy(&note, notes + at, sizeof note);
+        const size_t name = at + sizeof note;
+        const size_t data = name + (size_t{note.n_namesz} + 3) / 4 * 4;
+        const size_t end = data + (size_t{note.n_descsz} + 3) / 4 * 4;
+        if (end > size) break;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0) {
+            std::string out;
+            for (size_t k = 0; k < note.n_descsz; ++k) {
+                const auto byte = static_cast<unsigned char>(notes[data + k]);
+                out += "0123456789abcdef"[byte >> 4];
+                out += "0123456789abcdef"[byte & 15];
+            }
+            return out;
+        }
+        at = end;
+    }
+    return {};
+}
+
 std::string note_id(const std::string& path) {
     const File file(path);
     Elf64_Ehdr header;
@@ -42,27 +69,32 @@ std::string note_id(const std::string& path) {
         if (segment.p_type != PT_NOTE || segment.p_filesz > 65536) continue;
         std::vector<char> notes(segment.p_filesz);
         if (!file.read(notes.data(), notes.size(), segment.p_offset)) return {};
-        for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
-            Elf64_Nhdr note;
-            std::memcpy(&note, notes.data() + at, sizeof note);
-            const size_t name = at + sizeof note;
-            const size_t data = name + (size_t{note.n_namesz} + 3) / 4 * 4;
-            const size_t end = data + (size_t{note.n_descsz} + 3) / 4 * 4;
-            if (end > notes.size()) break;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-                std::memcmp(notes.data() + name, "GNU", 4) == 0) {
-                std::string out;
-                for (size_t k = 0; k < note.n_descsz; ++k) {
-                    const auto byte = static_cast<unsigned char>(notes[data + k]);
-                    out += "0123456789abcdef"[byte >> 4];
-                    out += "0123456789abcdef"[byte & 15];
-                }
-                return out;
-            }
-            at = end;
-        }
+        std::string id = id_in_notes(notes.data(), notes.size());
+        if (!id.empty()) return id;
     }
     return {};
+}
+
+// The library that an address lies in.
+struct Wanted {
+    uintptr_t address;
+    std::string id;
+};
+
+int find_loaded(dl_phdr_info* info, size_t, void* data) {
+    auto& wanted = *static_cast<Wanted*>(data);
+    const std::span segments(info->dlpi_phdr, info->dlpi_phnum);
+    const auto begin = [&](const Elf64_Phdr& segment) { return info->dlpi_addr + segment.p_vaddr; };
+    const auto holds = [&](const Elf64_Phdr& segment) {
+        return segment.p_type == PT_LOAD && wanted.address - begin(segment) < segment.p_memsz;
+    };
+    if (std::ranges::none_of(segments, holds)) return 0;
+    for (const Elf64_Phdr& segment : segments) {
+        if (segment.p_type != PT_NOTE || !wanted.id.empty()) continue;
+        wanted.id = id_in_notes(reinterpret_cast<const char*>(begin(segment)),  // NOLINT(performance-no-int-to-ptr)
+                                segment.p_memsz);
+    }
+    return 1;
 }
 
 }  // namespace
@@ -74,6 +106,19 @@ std::string build_id(const std::string& path) {
     if (stat(path.c_str(), &status) != 0) return "missing";
     return std::to_string(status.st_size) + "-" + std::to_string(status.st_mtim.tv_sec) + "." +
            std::to_string(status.st_mtim.tv_nsec);
+}
+
+std::string build_id(const void* inside) {
+    Wanted wanted{reinterpret_cast<uintptr_t>(inside), {}};
+    dl_iterate_phdr(&find_loaded, &wanted);
+    if (!wanted.id.empty()) return wanted.id;
+    Dl_info info;
+    return dladdr(inside, &info) != 0 && info.dli_fname != nullptr ? build_id(std::string(info.dli_fname)) : "missing";
+}
+
+const std::string& own_build_id() {
+    static const std::string id = build_id(reinterpret_cast<const void*>(&own_build_id));
+    return id;
 }
 
 std::string library_path() {

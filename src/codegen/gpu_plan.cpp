@@ -183,6 +183,7 @@ GpuPlan plan_for_gpu(const ir::Module& module, const ir::Function& kernel) {
     GpuPlan out;
     out.coordinates = coordinates_of(module);
     out.sums = find_sums(kernel);
+    out.has_sums = !out.sums.empty();
     if (out.coordinates <= 1 && streams(kernel, out.sums)) out.items = kItems;
     out.narrows = out.items == 1 && (narrows(module) || reads_after_writes(kernel) || adds_vectors(kernel));
     out.free_blocks = !asks_for_blocks(module);

@@ -20,12 +20,12 @@ inline constexpr int64_t kBoundedExtent = 1 << 29;
 
 enum class Promise : uint8_t { None, Dense, Narrow };
 
-struct GpuPlan {
+// What launches must know of it.
+struct GpuLaunch {
     // Neighbouring items that a thread takes together, so that its loads and stores are wide.
     int items = 1;
-    // Atomic ops that add to one address for all items, without use for the old value: threads sum for themselves, then
-    // warps together. Such kernels run in a bounded number of blocks, each thread taking items until none are left.
-    std::vector<const ir::Op*> sums;
+    // There are sums (below): a bounded number of blocks, each thread taking items until none are left.
+    bool has_sums = false;
     // The thread coordinates that the module asks for; the launch has no more dimensions.
     int coordinates = 0;
     // Code for narrow launches is another than for dense ones.
@@ -34,6 +34,12 @@ struct GpuPlan {
     bool free_blocks = false;
 
     Promise usual() const { return narrows ? Promise::Narrow : Promise::Dense; }
+};
+
+struct GpuPlan : GpuLaunch {
+    // Atomic ops that add to one address for all items, without use for the old value: threads sum for themselves, then
+    // warps together.
+    std::vector<const ir::Op*> sums;
 };
 
 // Whether a Ref is to a place in an array that the kernel is given.

@@ -35,7 +35,12 @@ void count_atomics(const ir::Function& function, CodeSummary& summary) {
 template <typename File, typename Summary>
 void describe_numbers(File& file, Summary& s) {
     file(s.block_bytes, s.shared_atomics, s.shared_updates, s.ordered, s.ordered_own, s.uses_thread_index,
-         s.has_assertions);
+         s.has_assertions, s.line);
+}
+
+template <typename File, typename Plan>
+void describe_plan(File& file, Plan& plan) {
+    file(plan.items, plan.has_sums, plan.coordinates, plan.narrows, plan.free_blocks);
 }
 
 template <typename File, typename OneParameter>
@@ -45,6 +50,14 @@ void describe_parameter(File& file, OneParameter& p) {
 }
 
 }  // namespace
+
+Location location_of(const ir::Function& kernel) {
+    if (kernel.location) return kernel.location;
+    for (const ir::Op* op : kernel.body.ops) {
+        if (op->location) return op->location;
+    }
+    return {};
+}
 
 CodeSummary summarize(const ir::Module& module, ir::Function& kernel) {
     CodeSummary out;
@@ -63,6 +76,10 @@ CodeSummary summarize(const ir::Module& module, ir::Function& kernel) {
     out.uses_thread_index = contains(module, kernel, ir::Opcode::ThreadIndex);
     // Snippets may wait for threads that never come, which is reported as an assert is.
     out.has_assertions = contains(module, kernel, ir::Opcode::Assert) || contains(module, kernel, ir::Opcode::Snippet);
+    if (const Location place = location_of(kernel); place && place.file != nullptr) {
+        out.file = place.file->path;
+        out.line = place.line;
+    }
     return out;
 }
 
@@ -76,6 +93,8 @@ void write(ByteWriter& writer, const CodeSummary& summary) {
     }
     writer.add(static_cast<uint32_t>(summary.own_elements.size()));
     for (const opt::OwnElements& own : summary.own_elements) file(own.parameter, own.coordinates);
+    writer.add(summary.file).add(summary.gpu.has_value());
+    if (summary.gpu) describe_plan(file, *summary.gpu);
 }
 
 CodeSummary read_summary(ByteReader& reader) {
@@ -100,6 +119,8 @@ CodeSummary read_summary(ByteReader& reader) {
         file(own.parameter, own.coordinates);
         out.own_elements.push_back(own);
     }
+    out.file = reader.text();
+    if (reader.number<bool>()) describe_plan(file, out.gpu.emplace());
     return out;
 }
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
+#include "codegen/gpu_plan.h"
 #include "ir/ir.h"
 #include "opt/opt.h"
 #include "runtime/access.h"
@@ -38,7 +40,15 @@ struct CodeSummary {
     bool ordered_own = false;
     bool uses_thread_index = false;
     bool has_assertions = false;
+    // Where the kernel stands: a file's path, and a line.
+    std::string file;
+    int line = 0;
+    // How it runs on a GPU; none where nobody has asked yet.
+    std::optional<codegen::GpuLaunch> gpu;
 };
+
+// Of a kernel in the program.
+Location location_of(const ir::Function& kernel);
 
 // Marks the atomics on own elements, too.
 CodeSummary summarize(const ir::Module& module, ir::Function& kernel);

@@ -21,15 +21,15 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "codegen/compile.h"
-#include "ir/text.h"
 #include "runtime/cache.h"
 #include "runtime/image.h"
+#include "runtime/lazy_module.h"
 
 namespace weft::runtime {
 namespace {
 
 // Part of every key: to be changed with the format of the payload or the way in which code is called.
-constexpr std::string_view kFormat = "weft image 1";
+constexpr std::string_view kFormat = "weft image 2";
 
 // How long nothing must have been asked for.
 constexpr std::chrono::milliseconds kQuiet(200);
@@ -42,10 +42,10 @@ const codegen::BackendInfo& backend_info(const std::string& name) {
     return name.empty() ? codegen::backends().front() : codegen::backend(name);
 }
 
-std::string key_of(const ir::Module& module, const codegen::BackendInfo& backend, const codegen::Options& options) {
+std::string key_of(const LazyModule& module, const codegen::BackendInfo& backend, const codegen::Options& options) {
     Hasher hasher;
     hasher.add_field(kFormat).add_field(backend.name).add_field(backend.target_key()).add_field(options.key());
-    hasher.add_field(ir::print(module, {.names = false, .locations = false}));
+    hasher.add_field(module.digest());
     return hasher.hex();
 }
 
@@ -57,7 +57,7 @@ struct CompileJob {
     enum class State { Queued, Running, Done };
 
     std::string key;
-    std::shared_ptr<const ir::Module> module;
+    std::shared_ptr<const LazyModule> module;
     const codegen::BackendInfo* backend = nullptr;
     codegen::Options options;
     std::string payload;  // compiled before; empty: none
@@ -73,17 +73,16 @@ struct CompileJob {
 
     bool in_no_cache = false;  // guarded by the service's mutex
 
-    // `missed` is called before it is compiled.
-    void run(const std::function<void()>& missed) {
-        try {
-            if (!load_cached()) {
-                missed();
-                compile();
-            }
-        } catch (...) {
-            error = std::current_exception();
-            image.reset();
-        }
+    // Whether it has ended: loaded, or failed.
+    bool run_from_cache() {
+        return ended([&] { return load_cached(); });
+    }
+
+    void run() {
+        ended([&] {
+            compile();
+            return true;
+        });
     }
 
     // What it was compiled to; false where that does not load.
@@ -100,6 +99,17 @@ struct CompileJob {
     }
 
   private:
+    template <typename Work>
+    bool ended(const Work& work) {
+        try {
+            return work();
+        } catch (...) {
+            error = std::current_exception();
+            image.reset();
+            return true;
+        }
+    }
+
     template <typename Work>
     void timed(const char* stage, const Work& work) {
         const auto start = std::chrono::steady_clock::now();
@@ -124,7 +134,7 @@ struct CompileJob {
     void compile() {
         codegen::Backend* opened = nullptr;
         timed("open", [&] { opened = &backend->open(); });
-        codegen::Image made = codegen::compile(*module, *opened, options, &times);
+        codegen::Image made = codegen::compile(*module->get(), *opened, options, &times);
         timed("finish", [&] { made = finished(std::move(made), options); });
         // Loaded first: what does not load must not be stored.
         timed("load", [&] { image = load_image(made); });
@@ -173,11 +183,7 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
             job->state = CompileJob::State::Running;
             ++running;
             lock.unlock();
-            job->run([&] {
-                const std::lock_guard told(mutex);
-                job->in_no_cache = true;
-                done.notify_all();
-            });
+            job->run();
             lock.lock();
             --running;
             finish(*job);
@@ -212,7 +218,22 @@ struct Compiler::Service : std::enable_shared_from_this<Compiler::Service> {
         purge_at = std::max<size_t>(256, 2 * known.size());
     }
 
-    void post(const std::shared_ptr<CompileJob>& job) {
+    // What the cache has is loaded by who asks: that takes less time than to wake a thread.
+    void load_or_post(const std::shared_ptr<CompileJob>& job, std::unique_lock<std::mutex>& lock) {
+        job->state = CompileJob::State::Running;
+        ++running;
+        lock.unlock();
+        const bool ended = job->run_from_cache();
+        lock.lock();
+        --running;
+        if (ended) return finish(*job);
+        job->state = CompileJob::State::Queued;
+        job->in_no_cache = true;
+        done.notify_all();
+        if (ending) {
+            job->error = std::make_exception_ptr(InternalError("the compile service has ended"));
+            return finish(*job);
+        }
         queue.push_back(job);
         start_threads();
         queued.notify_one();
@@ -396,16 +417,21 @@ Compiler::~Compiler() {
 }
 
 std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module> module, const std::string& kernel,
+                                                const std::string& backend, const codegen::Options& options) {
+    const ir::Function* function = module->find(kernel);
+    WEFT_CHECK(function != nullptr && function->kind == ir::FunctionKind::Kernel,
+               "no kernel " + kernel + " in the module");
+    return request(std::make_shared<const LazyModule>(std::move(module)), kernel, backend, options, nullptr);
+}
+
+std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const LazyModule> module, const std::string& kernel,
                                                 const std::string& backend, const codegen::Options& options,
                                                 const Compiled* compiled) {
     const auto start = std::chrono::steady_clock::now();
     const codegen::BackendInfo& info = backend_info(backend);
-    const ir::Function* function = module->find(kernel);
-    WEFT_CHECK(function != nullptr && function->kind == ir::FunctionKind::Kernel,
-               "no kernel " + kernel + " in the module");
     const std::string key = key_of(*module, info, options);
 
-    const std::lock_guard lock(service_->mutex);
+    std::unique_lock lock(service_->mutex);
     if (service_->ending) throw InternalError("the compile service has ended");
     service_->forget_gone();
     auto& known = service_->known[key];
@@ -422,7 +448,7 @@ std::shared_ptr<LoadedKernel> Compiler::request(std::shared_ptr<const ir::Module
         job->service = service_;
         job->times.push_back({"key", since(start)});
         known = job;
-        service_->post(job);
+        service_->load_or_post(job, lock);
     }
     return std::make_shared<LoadedKernel>(std::move(job), kernel);
 }
@@ -453,18 +479,18 @@ std::shared_ptr<LoadedKernel> Compiler::loaded(const std::string& key, std::stri
     return std::make_shared<LoadedKernel>(std::move(job), kernel);
 }
 
-Compiled Compiler::compiled(const ir::Module& module, const std::string& backend,
+Compiled Compiler::compiled(const std::shared_ptr<const LazyModule>& module, const std::string& backend,
                             const codegen::Options& options) const {
     const codegen::BackendInfo& info = backend_info(backend);
-    const std::string key = key_of(module, info, options);
+    const std::string key = key_of(*module, info, options);
     std::optional<std::string> payload;
     if (service_->cache) payload = service_->cache->load(key);
-    if (!payload) payload = payload_of(codegen::compile(module, info.open(), options, nullptr));
+    if (!payload) payload = payload_of(codegen::compile(*module->get(), info.open(), options, nullptr));
     return {key, *payload};
 }
 
-void Compiler::store(const ir::Module& module, const std::string& backend, const codegen::Options& options,
-                     const DiskCache& target) const {
+void Compiler::store(const std::shared_ptr<const LazyModule>& module, const std::string& backend,
+                     const codegen::Options& options, const DiskCache& target) const {
     const Compiled made = compiled(module, backend, options);
     if (!target.store(made.key, made.payload)) {
         throw UserError(ErrorKind::Value, "compiled code cannot be written to " + target.directory() +

@@ -17,6 +17,7 @@
 namespace weft::runtime {
 
 class DiskCache;
+class LazyModule;
 class LoadedImage;
 struct CompileJob;
 
@@ -66,19 +67,24 @@ class Compiler {
     Compiler(const Compiler&) = delete;
     Compiler& operator=(const Compiler&) = delete;
 
-    // Returns at once. The module must verify, must not change afterwards, and may hold several kernels: they share one
-    // compile. An empty `backend` is the default one. An unknown backend or kernel throws here.
+    // Returns at once, or once it is loaded where it is in a cache. The module must verify, must not change afterwards,
+    // and may hold several kernels: they share one compile. An empty `backend` is the default one. An unknown backend
+    // or kernel throws here.
     std::shared_ptr<LoadedKernel> request(std::shared_ptr<const ir::Module> module, const std::string& kernel,
-                                          const std::string& backend = {}, const codegen::Options& options = {},
-                                          const Compiled* compiled = nullptr);
+                                          const std::string& backend = {}, const codegen::Options& options = {});
+    // The same, of a kernel that is in it.
+    std::shared_ptr<LoadedKernel> request(std::shared_ptr<const LazyModule> module, const std::string& kernel,
+                                          const std::string& backend, const codegen::Options& options,
+                                          const Compiled* compiled);
     // A kernel of compiled code for the host, loaded now; null where that does not load.
     std::shared_ptr<LoadedKernel> loaded(const std::string& key, std::string_view payload, const std::string& kernel,
                                          const std::string& backend);
     // What request() makes, taken from the cache or compiled now. Throws what the compile throws.
-    Compiled compiled(const ir::Module& module, const std::string& backend, const codegen::Options& options) const;
+    Compiled compiled(const std::shared_ptr<const LazyModule>& module, const std::string& backend,
+                      const codegen::Options& options) const;
     // Stores compiled(). Throws UserError (Value) where nothing can be written.
-    void store(const ir::Module& module, const std::string& backend, const codegen::Options& options,
-               const DiskCache& target) const;
+    void store(const std::shared_ptr<const LazyModule>& module, const std::string& backend,
+               const codegen::Options& options, const DiskCache& target) const;
     // A folder of images to look in behind the cache; nothing is written there.
     void add_folder(std::shared_ptr<const DiskCache> folder);
     // What a thread of the service does when there has been nothing to compile for a moment.

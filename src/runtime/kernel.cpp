@@ -18,14 +18,7 @@ namespace weft::runtime {
 
 // ---- code of one direction ----
 
-Location Code::location() const {
-    const ir::Function& function = *module().find(name_);
-    if (function.location) return function.location;
-    for (const ir::Op* op : function.body.ops) {
-        if (op->location) return op->location;
-    }
-    return {};
-}
+Location Code::location() const { return location_of(*module().find(name_)); }
 
 namespace {
 
@@ -60,16 +53,18 @@ Code::Code(std::shared_ptr<const LazyModule> module, CodeSummary summary, const 
 
 bool Code::deterministic() const { return deterministic_ || Runtime::get().deterministic(); }
 
-const codegen::GpuPlan& Code::gpu_plan() {
-    std::call_once(planned_, [&] { gpu_plan_ = codegen::plan_for_gpu(module(), *module().find(name_)); });
-    return gpu_plan_;
+const codegen::GpuLaunch& Code::gpu_plan() {
+    std::call_once(planned_, [&] {
+        if (!summary_.gpu) summary_.gpu = codegen::plan_for_gpu(module(), *module().find(name_));
+    });
+    return *summary_.gpu;
 }
 
 codegen::Promise Code::promise(const std::byte* arguments, const codegen::LaunchShape& shape, int64_t threads) {
     using enum codegen::Promise;
-    const codegen::GpuPlan& plan = gpu_plan();
+    const codegen::GpuLaunch& plan = gpu_plan();
     if (plan.coordinates != 0 && shape.ndim > plan.coordinates) return None;
-    if (!plan.sums.empty() && threads % codegen::kWarp != 0) return None;
+    if (plan.has_sums && threads % codegen::kWarp != 0) return None;
     const auto is_bounded = [](int64_t extent) { return extent < codegen::kBoundedExtent; };
     struct Span {
         int64_t begin, end;
@@ -130,8 +125,8 @@ std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promis
             options = options_for_gpu(options_, fuse_on_gpu_, device.architecture() + architecture_suffix_, promise);
         }
         const Compiled* before = on_host && offered_ ? &*offered_ : nullptr;
-        slot = Runtime::get().compiler().request(module_->get(), name_, on_host ? backend_ : device.backend(), options,
-                                                 before);
+        slot =
+            Runtime::get().compiler().request(module_, name_, on_host ? backend_ : device.backend(), options, before);
     }
     return slot;
 }
@@ -139,7 +134,7 @@ std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promis
 Compiled Code::compiled() const {
     codegen::Options options = options_;
     options.architecture = devices().front()->architecture();
-    return Runtime::get().compiler().compiled(module(), backend_, options);
+    return Runtime::get().compiler().compiled(module_, backend_, options);
 }
 
 std::shared_ptr<LoadedKernel> Code::loaded() { return loaded(*devices().front()); }
@@ -471,8 +466,9 @@ std::unique_ptr<KernelInstance> Kernel::restore(const SourcePack::Found& found) 
     };
     try {
         ByteReader reader(found.summary);
-        auto made = std::make_unique<KernelInstance>(name_, std::make_shared<LazyModule>(module), read_summary(reader),
-                                                     options_);
+        CodeSummary summary = read_summary(reader);
+        auto lazy = std::make_shared<LazyModule>(module, std::string(reader.text()));
+        auto made = std::make_unique<KernelInstance>(name_, std::move(lazy), std::move(summary), options_);
         return by_ir || made->forward().adopt(found.key, payload) ? std::move(made) : nullptr;
     } catch (const InternalError&) {
         return nullptr;  // damaged: made anew
@@ -487,7 +483,9 @@ void Kernel::remember(const Lowered& lowered, std::span<const ir::Type> types) {
     if (device.capabilities().host_memory) entry.key = code.loaded(device)->key();
     entry.module_text = ir::print(code.module(), {.files = &entry.files});
     ByteWriter writer;
+    if (!device.capabilities().host_memory) code.gpu_plan();
     write(writer, code.summary());
+    writer.add(code.lazy_module()->digest());
     entry.summary = writer.take();
     memory_->pack().add(entry_name(types, lowered.depends_on), std::move(entry));
 }

@@ -74,6 +74,7 @@ class Code {
     bool uses_thread_index() const { return summary_.uses_thread_index; }
     bool has_assertions() const { return summary_.has_assertions; }
     const ir::Module& module() const { return *module_->get(); }
+    const std::shared_ptr<const LazyModule>& lazy_module() const { return module_; }
     // Of the kernel in the program.
     Location location() const;
     // Who launched it, for errors of GPUs that come late; null until it is loaded there.
@@ -90,7 +91,7 @@ class Code {
     // The code for a device: asked for when first needed.
     std::shared_ptr<LoadedKernel> loaded(const Device& device, codegen::Promise promise = codegen::Promise::None);
     // How it runs on a GPU in launches that promise enough; what a launch of blocks of `threads` does.
-    const codegen::GpuPlan& gpu_plan();
+    const codegen::GpuLaunch& gpu_plan();
     codegen::Promise promise(const std::byte* arguments, const codegen::LaunchShape& shape, int64_t threads);
     std::shared_ptr<LoadedKernel> loaded();  // the host's
     bool is_compiled();                      // for any device
@@ -132,7 +133,6 @@ class Code {
     codegen::Options options_;
     std::optional<Compiled> offered_;
     std::once_flag planned_;
-    codegen::GpuPlan gpu_plan_;
     struct GivenArray {
         int64_t offset;
         int64_t element_size;

@@ -178,7 +178,7 @@ std::string host_key() {
     if (path.empty()) return "none";
     std::error_code ignored;
     const std::string file = std::filesystem::canonical(path, ignored).string();
-    return file + " " + build_id(file) + " " + build_id(library_path());
+    return file + " " + build_id(file) + " " + own_build_id();
 }
 
 Backend& open_host() {

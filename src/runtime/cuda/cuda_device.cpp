@@ -63,6 +63,13 @@ std::string described(const Code& code) {
     return (kernel == code.name() ? "kernel '" : "the adjoint of kernel '") + kernel + "'";
 }
 
+const LaunchOrigin* origin_of(const Code& code) {
+    const auto location = [module = code.lazy_module(), name = code.name()] {
+        return location_of(*module->get()->find(name));
+    };
+    return launch_origin({described(code), code.summary().file, code.summary().line, location});
+}
+
 Address address(const void* memory) { return reinterpret_cast<Address>(memory); }
 
 }  // namespace
@@ -406,7 +413,7 @@ FunctionHandle CudaDevice::function_of(Code& code, codegen::Promise promise) {
     auto& image = dynamic_cast<GpuImage&>(loaded->image());
     const FunctionHandle function = image.function(*this, codegen::entry_symbol(loaded->name()));
     if (code.origin.load(std::memory_order_relaxed) == nullptr) {
-        code.origin.store(launch_origin(described(code), code.location()), std::memory_order_relaxed);
+        code.origin.store(origin_of(code), std::memory_order_relaxed);
     }
     allow_large_clusters(function, cluster_of(*this, code));
     code.handle(ordinal(), promise).store(function, std::memory_order_release);
@@ -454,7 +461,7 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
     const int64_t cluster = cluster_of(*this, code);
     check_clusters(code.name(), cluster, items, options);
     const Guard guard(*this);
-    const codegen::GpuPlan& plan = code.gpu_plan();
+    const codegen::GpuLaunch& plan = code.gpu_plan();
     int64_t threads = options.block_dim;
     const codegen::Promise promise = cluster == 1 ? code.promise(arguments, shape, threads) : codegen::Promise::None;
     const bool dense = promise != codegen::Promise::None;
@@ -462,7 +469,7 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
     if (function == nullptr) function = function_of(code, promise);
     if (items == 0) return;
     int64_t blocks = std::min(kMaxBlocks, options.max_blocks > 0 ? options.max_blocks : kMaxBlocks);
-    const bool takes_all = dense && !plan.sums.empty();  // its threads go on until no items are left
+    const bool takes_all = dense && plan.has_sums;  // its threads go on until no items are left
     if (takes_all) blocks = std::min(blocks, std::max<int64_t>(1, multiprocessors_ * kThreadsForSums / threads));
     blocks -= blocks % cluster;
     const int64_t items_of_thread = dense ? plan.items : 1;
@@ -496,7 +503,7 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
             try {
                 check(result, ("launching " + origin.what + " on " + alias()).c_str());
             } catch (const UserError& error) {
-                throw is_late(result) ? error : error.at(origin.location);
+                throw is_late(result) ? error : error.at(origin.location());
             }
         }
         begin = takes_all ? groups : begin + (grid * threads);

@@ -53,7 +53,9 @@ const LaunchOrigin* GraphMemory::origin() const {
     for (const LaunchOrigin* launch : launches_) {
         what += (launch == launches_.front() ? " of " : ", ") + launch->what;
     }
-    return launch_origin(what, launches_.size() == 1 ? launches_.front()->location : Location());
+    if (launches_.size() != 1) return launch_origin({what, "", 0, [] { return Location(); }});
+    const LaunchOrigin& only = *launches_.front();
+    return launch_origin({what, only.file, only.line, only.location});
 }
 
 OutsideCapture::OutsideCapture() : mode_(kCaptureRelaxed) { driver().cuThreadExchangeStreamCaptureMode(&mode_); }

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -67,8 +68,7 @@ std::vector<Run> recent_runs() {
 
 std::string described(const Run& run) {
     std::string out = run.origin->what;
-    const Location& at = run.origin->location;
-    if (at && at.file) out += " (" + at.file->path + ":" + std::to_string(at.line) + ")";
+    if (!run.origin->file.empty()) out += " (" + run.origin->file + ":" + std::to_string(run.origin->line) + ")";
     std::array<char, 24> stream{};
     std::snprintf(stream.data(), stream.size(), "%#zx", reinterpret_cast<size_t>(run.stream));
     out += " on cuda:" + std::to_string(run.device) + ", stream " + stream.data();
@@ -77,13 +77,13 @@ std::string described(const Run& run) {
 
 }  // namespace
 
-const LaunchOrigin* launch_origin(const std::string& what, const Location& location) {
+const LaunchOrigin* launch_origin(LaunchOrigin origin) {
     using Key = std::tuple<std::string, std::string, int>;
     static std::mutex mutex;
     static auto& known = *new std::map<Key, LaunchOrigin>;
     const std::lock_guard lock(mutex);
-    const Key key(what, location && location.file ? location.file->path : std::string(), location.line);
-    return &known.try_emplace(key, LaunchOrigin{what, location}).first->second;
+    const Key key(origin.what, origin.file, origin.line);
+    return &known.try_emplace(key, std::move(origin)).first->second;
 }
 
 void note_launch(const LaunchOrigin* origin, int device, StreamHandle stream) {
@@ -131,7 +131,7 @@ void throw_late(const std::string& message) {
         throw UserError(ErrorKind::Runtime, message).with_note("no launch of Weft's was under way");
     }
     const bool single = std::ranges::all_of(runs, [&](const Run& run) { return run.origin == runs[0].origin; });
-    UserError error(ErrorKind::Runtime, message, single ? runs[0].origin->location : Location());
+    UserError error(ErrorKind::Runtime, message, single ? runs[0].origin->location() : Location());
     error = error.with_note(single ? "caused by:" : "caused by one of these launches, the newest last:");
     for (const Run& run : runs) error = error.with_note("  " + described(run));
     const uint64_t begun = ring().count.load() - ring().idle_at.load();

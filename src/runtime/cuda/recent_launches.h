@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/source.h"
@@ -13,9 +14,11 @@ namespace weft::runtime::cuda {
 // What was launched. One for each that differs; they live as long as the process.
 struct LaunchOrigin {
     std::string what;  // "kernel 'saxpy'"
-    Location location;
+    std::string file;
+    int line = 0;
+    std::function<Location()> location;  // which takes time to find
 };
-const LaunchOrigin* launch_origin(const std::string& what, const Location& location);
+const LaunchOrigin* launch_origin(LaunchOrigin origin);
 
 // Of the device with this ordinal.
 void note_launch(const LaunchOrigin* origin, int device, StreamHandle stream);

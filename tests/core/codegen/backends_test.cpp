@@ -1,4 +1,5 @@
 // The table of backends, what they print for people, and what options change.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -6,6 +7,7 @@
 
 #include "base/error.h"
 #include "codegen/backend.h"
+#include "codegen/build_id.h"
 #include "codegen/compile.h"
 #include "ir/text.h"
 #include "runtime/cpu/image_loader.h"
@@ -24,6 +26,13 @@ std::unique_ptr<ir::Module> multiply_add() {
   return
 }
 )");
+}
+
+// An earlier build's code must not be found: the id in memory and in the file are one.
+TEST(BuildId, OfALoadedLibraryIsThatOfItsFile) {
+    EXPECT_EQ(own_build_id(), build_id(library_path()));
+    EXPECT_GE(own_build_id().size(), 16U);
+    EXPECT_NE(own_build_id(), build_id(reinterpret_cast<const void*>(&dlopen)));
 }
 
 TEST(Backends, KeysAreKnownWithoutACompilerAndDiffer) {

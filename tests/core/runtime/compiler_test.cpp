@@ -12,6 +12,7 @@
 #include "ir/text.h"
 #include "runtime/cache.h"
 #include "runtime/folder.h"
+#include "runtime/lazy_module.h"
 
 namespace weft::runtime {
 namespace {
@@ -61,6 +62,23 @@ TEST(Compiler, KeepsLibrariesApart) {
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(runs(*kernels[static_cast<size_t>(i)], i));
 }
 
+// A process that found the kernel by its source knows the digest and has read no IR.
+TEST(Compiler, FindsCodeByItsDigestAlone) {
+    const TemporaryFolder folder;
+    const auto cache = std::make_shared<DiskCache>(folder.path());
+    const auto made = std::make_shared<const LazyModule>(module(1));
+    {
+        Compiler compiler(cache);
+        EXPECT_TRUE(runs(*compiler.request(made, "k", "", {}, nullptr), 1));
+    }
+    const LazyModule::Make fail = []() -> std::shared_ptr<const ir::Module> { throw InternalError("asked for"); };
+    Compiler compiler(cache);
+    const auto known = std::make_shared<const LazyModule>(fail, made->digest());
+    EXPECT_TRUE(runs(*compiler.request(known, "k", "", {}, nullptr), 1));
+    const auto other = std::make_shared<const LazyModule>(fail, LazyModule(module(2)).digest());
+    EXPECT_THROW(compiler.request(other, "k", "", {}, nullptr)->wait(), InternalError);
+}
+
 TEST(Compiler, NamesOfLocalsDoNotMatter) {
     Compiler compiler(nullptr, 1);
     const auto a = compiler.request(ir::parse("kernel @k(%x: i32) {\n  return\n}\n"), "k");
@@ -82,6 +100,7 @@ TEST(Compiler, UsesTheCacheAndReplacesWhatDoesNotLoad) {
     {
         Compiler compiler(cache);
         const auto kernel = compiler.request(module(1), "k");
+        EXPECT_TRUE(kernel->ready());  // loaded at once
         EXPECT_TRUE(runs(*kernel, 1));
         EXPECT_TRUE(kernel->from_cache());
     }
