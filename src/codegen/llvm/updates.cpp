@@ -1,0 +1,100 @@
+// Atomics: in one step, plain where no other thread comes between, several numbers at once, or into a sum.
+#include "codegen/llvm/function_emitter.h"
+
+#include <cstddef>
+#include <numeric>
+
+#include "base/error.h"
+#include "codegen/backend.h"
+#include "codegen/gpu_plan.h"
+#include "ir/layout.h"
+#include "opt/opt.h"
+
+namespace weft::codegen::llvm_backend {
+
+using ir::Opcode;
+using llvm::Value;
+
+Value* is_exclusive(llvm::IRBuilder<>& builder, Value* shape, const ir::Op& atomic) {
+    const uint32_t bits = atomic.text == opt::kOwnElement ? kOneThread | kOwnElements : kOneThread;
+    Value* place = builder.CreateGEP(builder.getInt8Ty(), shape, builder.getInt64(offsetof(LaunchShape, exclusive)));
+    Value* exclusive = builder.CreateLoad(builder.getInt32Ty(), place);
+    return builder.CreateICmpNE(builder.CreateAnd(exclusive, bits), builder.getInt32(0));
+}
+
+// Machines that take no unaligned numbers have no atomics on them either.
+void FunctionEmitter::check_aligned(const ir::Op& atomic) {
+    if (module_.machine.takes_unaligned()) return;
+    const ir::Type type = atomic.operands[1]->type;
+    for (const Leaf& leaf : module_.leaves_of(type)) {
+        const auto bytes = static_cast<uint64_t>(ir::scalar_bits(leaf.scalar) / 8);
+        if (leaf_alignment(leaf, type, alignment_of(atomic.operands[0])).value() >= bytes) continue;
+        throw UserError(ErrorKind::Unsupported,
+                        "on this device a member of a packed struct cannot be updated in one step: "
+                        "its address need not be a multiple of its size; read it, change it and store it",
+                        atomic.location);
+    }
+}
+
+void FunctionEmitter::add_to(const ir::Op& atomic, Value* address, Value* number) {
+    const Sum& sum = sums_.at(&atomic);
+    Value* old = builder_.CreateLoad(sum.value->getAllocatedType(), sum.value);
+    const ir::Scalar kind = atomic.operands[1]->type.element();
+    builder_.CreateStore(scalars_.updated(ir::AtomicKind::Add, kind, old, number), sum.value);
+    builder_.CreateStore(address, sum.address);
+}
+
+bool FunctionEmitter::add_together(const ir::Op& atomic) {
+    if (!module_.options.narrow || !adds_vector(atomic, used_)) return false;
+    const ir::Value* place = atomic.operands[0];
+    const int64_t size = ir::size_of(place->type.target());
+    // Arrays begin at multiples of kDenseAlignment.
+    const int64_t alignment = place->op->code == Opcode::At ? std::gcd(size, int64_t{kDenseAlignment}) : 4;
+    return module_.machine.add_together(module_, builder_, scalar(place), value(atomic.operands[1]), alignment);
+}
+
+Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmitter& scalars, Value* shape,
+                    const ir::Op& op, Value* address, const Scalars& values) {
+    const auto& leaves = module.leaves_of(op.operands[1]->type);
+    const auto place = [&](int64_t bytes) {
+        return builder.CreateGEP(builder.getInt8Ty(), address, builder.getInt64(static_cast<uint64_t>(bytes)));
+    };
+    const auto at_once = [&] {
+        Scalars old;
+        for (size_t i = 0; i < leaves.size(); ++i) {
+            old.push_back(scalars.atomic(op.atomic(), leaves[i].scalar, place(leaves[i].offset), values[i]));
+        }
+        return old;
+    };
+    if (!module.machine.has_exclusive_launches()) return at_once();
+    llvm::Function* function = builder.GetInsertBlock()->getParent();
+    auto& context = module.llvm.getContext();
+    auto* plain = llvm::BasicBlock::Create(context, "plain", function);
+    auto* locked = llvm::BasicBlock::Create(context, "locked", function);
+    auto* after = llvm::BasicBlock::Create(context, "updated", function);
+    builder.CreateCondBr(is_exclusive(builder, shape, op), plain, locked);
+    builder.SetInsertPoint(plain);
+    Scalars plain_old;
+    for (size_t i = 0; i < leaves.size(); ++i) {
+        plain_old.push_back(scalars.load(leaves[i].scalar, place(leaves[i].offset), scalars.alignment(1)));
+        Value* next = scalars.updated(op.atomic(), leaves[i].scalar, plain_old[i], values[i]);
+        scalars.store(leaves[i].scalar, next, place(leaves[i].offset), scalars.alignment(1));
+    }
+    builder.CreateBr(after);
+    plain = builder.GetInsertBlock();
+    builder.SetInsertPoint(locked);
+    const Scalars locked_old = at_once();
+    builder.CreateBr(after);
+    locked = builder.GetInsertBlock();
+    builder.SetInsertPoint(after);
+    Scalars old;
+    for (size_t i = 0; i < leaves.size(); ++i) {
+        auto* phi = builder.CreatePHI(plain_old[i]->getType(), 2);
+        phi->addIncoming(plain_old[i], plain);
+        phi->addIncoming(locked_old[i], locked);
+        old.push_back(phi);
+    }
+    return old;
+}
+
+}  // namespace weft::codegen::llvm_backend
