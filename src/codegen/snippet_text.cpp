@@ -120,8 +120,27 @@ std::string assertion_texts(const ir::Op& op) {
            "weft_assertion(__LINE__), weft_launch, weft_item))\n";
 }
 
+// The text with a #line of the user's file before each of its lines.
+std::string with_places(const ir::Op& op, std::string_view source) {
+    std::string out;
+    bool goes_on = false;  // a line that ends in a backslash has the next one in it
+    int line = 1;
+    for (size_t begin = 0; begin <= source.size(); ++line) {
+        const size_t end = std::min(source.find('\n', begin), source.size());
+        const std::string_view text = source.substr(begin, end - begin);
+        const Location place = snippet_place(op, line, 1);
+        if (!goes_on && place && place.file != nullptr) {
+            out += "\n#line " + std::to_string(place.line) + " " + cxx::quoted(place.file->path);
+        }
+        out += "\n" + std::string(text);
+        goes_on = text.ends_with('\\');
+        begin = end + 1;
+    }
+    return out;
+}
+
 // One snippet: its types, its text as a function, and the function that is called.
-std::string definition(const ir::Op& op, size_t index) {
+std::string definition(const ir::Op& op, size_t index, bool places) {
     const ir::SnippetHeader header(op.text);
     const std::string number = std::to_string(index);
     const bool returns = !header.results.empty() && header.results.front() == "return";
@@ -202,7 +221,8 @@ std::string definition(const ir::Op& op, size_t index) {
         out += assertion_texts(op);
     }
     out += "WEFT_INLINE " + result + " body(" + parameters + ") {\n";
-    out += "#line 1 \"snippet:" + number + "\"\n" + std::string(header.source);
+    out +=
+        places ? with_places(op, header.source) : "#line 1 \"snippet:" + number + "\"\n" + std::string(header.source);
     out += "\n#line 1 \"end:" + number + "\"\n}\n#undef assert\n#define assert(condition) ((void)0)\n";
     out += "extern \"C\" WEFT_INLINE_ENTRY void " + snippet_symbol(op) + "(" + arguments + ") {\n" + setup + "    ";
     if (returns) out += "const auto& weft_returned = ";
@@ -221,13 +241,13 @@ std::string snippet_symbol(const ir::Op& snippet) {
     return "weft_snippet_" + hasher.hex().substr(0, 32);
 }
 
-SnippetText snippet_text(const ir::Module& module) {
+SnippetText snippet_text(const ir::Module& module, bool places) {
     SnippetText out;
     std::set<std::string> made;
     for (const auto& function : module.functions) {
         ir::walk(function->body, [&](const ir::Op& op) {
             if (op.code != ir::Opcode::Snippet || !made.insert(snippet_symbol(op)).second) return;
-            out.source += definition(op, out.snippets.size());
+            out.source += definition(op, out.snippets.size(), places);
             out.snippets.push_back(&op);
         });
     }

@@ -19,7 +19,7 @@ struct SnippetText {
 
 // Snippets of equal text and types have one symbol.
 std::string snippet_symbol(const ir::Op& snippet);
-// Of all snippets of the module; none: no source.
-SnippetText snippet_text(const ir::Module& module);
+// Of all snippets of the module; none: no source. `places`: #line speaks of the user's files instead.
+SnippetText snippet_text(const ir::Module& module, bool places = false);
 
 }  // namespace weft::codegen

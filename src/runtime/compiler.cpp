@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "codegen/compile.h"
+#include "ir/text.h"
 #include "runtime/cache.h"
 #include "runtime/image.h"
 #include "runtime/lazy_module.h"
@@ -46,6 +47,12 @@ std::string key_of(const LazyModule& module, const codegen::BackendInfo& backend
     Hasher hasher;
     hasher.add_field(kFormat).add_field(backend.name).add_field(backend.target_key()).add_field(options.key());
     hasher.add_field(module.digest());
+    // Code that says where it comes from is other code for each place.
+    if (options.line_info) {
+        ir::SourceFiles files;
+        hasher.add_field(ir::print(*module.get(), {.names = false, .files = &files}));
+        for (const auto& file : files) hasher.add_field(file->path);
+    }
     return hasher.hex();
 }
 

@@ -19,7 +19,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::string_view kMagic = "weft graph 1\n";
+constexpr std::string_view kMagic = "weft graph 2\n";
 constexpr size_t kHashDigits = 64;
 // A descriptor's extents and strides are so many words behind its pointer.
 constexpr size_t kMaxDescriptor = size_t{8} * (1 + 2 * Array::kMaxDims);
@@ -97,7 +97,7 @@ void describe(File& file, codegen::LaunchShape& shape) {
 
 template <typename File>
 void describe(File& file, codegen::Options& o) {
-    file.items(o.fast_math, o.contract, o.optimize, o.lanes, o.line_info);
+    file.items(o.fast_math, o.contract, o.optimize, o.lanes);  // places in the program do not travel
 }
 
 template <typename Visit>

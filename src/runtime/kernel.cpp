@@ -134,6 +134,7 @@ std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promis
 Compiled Code::compiled() const {
     codegen::Options options = options_;
     options.architecture = devices().front()->architecture();
+    options.line_info = false;
     return Runtime::get().compiler().compiled(module_, backend_, options);
 }
 

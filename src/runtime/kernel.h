@@ -62,7 +62,7 @@ class Code {
          const KernelOptions& options);
     // Code that was compiled before, for the host.
     void offer(Compiled compiled) { offered_ = std::move(compiled); }
-    // The host's, compiled now if it is in no cache.
+    // The host's without places in the program, compiled now if it is in no cache.
     Compiled compiled() const;
 
     const std::string& name() const { return name_; }

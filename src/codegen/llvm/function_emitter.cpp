@@ -28,6 +28,7 @@ FunctionEmitter::FunctionEmitter(ModuleContext& module, const ir::Function& sour
       scalars_(module.llvm, builder_, module.machine, module.options.fast_math),
       non_negative_(module.options.narrow) {
     builder_.setFastMathFlags(math_flags(module.options));
+    if (module.lines != nullptr) builder_.SetCurrentDebugLocation(module.lines->begin(source, target));
     if (module.options.narrow) {
         ir::walk(source.body, [&](const ir::Op& op) { used_.insert(op.operands.begin(), op.operands.end()); });
     }
@@ -289,6 +290,7 @@ void FunctionEmitter::elementwise(const ir::Op& op) {
 void FunctionEmitter::op(const ir::Op& op) {
     const auto operand = [&](size_t i) -> const Scalars& { return value(op.operands.at(i)); };
     const auto operand_type = [&](size_t i) { return op.operands.at(i)->type; };
+    if (module_.lines != nullptr) builder_.SetCurrentDebugLocation(module_.lines->at(op.location, target_));
     switch (op.code) {
         case Opcode::Const:
             return define(op, {scalars_.constant(op.result()->type.element(), static_cast<uint64_t>(op.ints.at(0)))});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/leaves.h"
+#include "codegen/llvm/debug_lines.h"
 #include "codegen/llvm/scalar.h"
 #include "codegen/nonnegative.h"
 #include "ir/ir.h"
@@ -35,6 +36,7 @@ struct ModuleContext {
     int coordinates = 0;  // thread.index dimensions used anywhere in the module
     std::unordered_map<const ir::Function*, llvm::Function*> functions;
     std::unordered_map<ir::Type, std::vector<Leaf>> leaves;
+    DebugLines* lines = nullptr;  // null: instructions do not say where they come from
 
     const std::vector<Leaf>& leaves_of(ir::Type type);
 };

@@ -55,6 +55,7 @@ class LaneEmitter {
           scalars_(module.llvm, builder_, module.machine, module.options.fast_math),
           shuffles_(builder_, lanes_) {
         builder_.setFastMathFlags(math_flags(module.options));
+        if (module.lines != nullptr) builder_.SetCurrentDebugLocation(module.lines->begin(kernel, target));
     }
 
     LaneBody emit();

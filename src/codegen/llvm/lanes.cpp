@@ -95,6 +95,7 @@ void LaneEmitter::op(const ir::Op& op) {
     for (const ir::Value* v : op.operands) {
         if (is_called(v->type)) throw NotForLanes();
     }
+    if (module_.lines != nullptr) builder_.SetCurrentDebugLocation(module_.lines->at(op.location, target_));
     switch (op.code) {
         case Opcode::Const:
             return define(op, {scalars_.constant(op.result()->type.element(), static_cast<uint64_t>(op.ints.at(0)))});

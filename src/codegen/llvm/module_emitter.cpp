@@ -1,6 +1,7 @@
 #include "codegen/llvm/module_emitter.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "codegen/llvm/function_emitter.h"
@@ -95,6 +96,8 @@ void decide_inlining(ModuleContext& module) {
 
 void emit_module(const ir::Module& source, llvm::Module& target, const Options& options, const Machine& machine) {
     ModuleContext module{source, target, options, machine, coordinates_used(source), {}, {}};
+    std::optional<DebugLines> lines;
+    if (options.line_info) module.lines = &lines.emplace(target);
     for (const auto& function : source.functions) module.functions[function.get()] = declare(module, *function);
     for (const auto& function : source.functions) {
         llvm::Function& out = *module.functions.at(function.get());
@@ -104,6 +107,7 @@ void emit_module(const ir::Module& source, llvm::Module& target, const Options& 
             emit_function(module, *function, out);
         }
     }
+    if (lines) lines->finish();
     if (options.optimize > 0) decide_inlining(module);
 }
 

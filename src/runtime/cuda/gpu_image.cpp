@@ -12,6 +12,7 @@ namespace {
 // Options of the driver's compiler (CUjit_option), and the kind of input (CUjitInputType).
 constexpr int kErrorLog = 5;
 constexpr int kErrorLogBytes = 6;
+constexpr int kLineInfo = 13;
 constexpr int kInputPtx = 1;
 
 struct Link {
@@ -71,14 +72,15 @@ codegen::Image assembled(codegen::Image ptx, const std::string& architecture) {
     const CudaDevice::Guard guard(*device);
     const OutsideCapture outside;
     std::array<char, 4096> log{};
-    std::array<int, 2> options = {kErrorLog, kErrorLogBytes};
-    std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
+    std::array<int, 3> options = {kErrorLog, kErrorLogBytes, kLineInfo};
+    std::array<void*, 3> values = {log.data(), reinterpret_cast<void*>(log.size()), reinterpret_cast<void*>(1)};
+    const bool has_lines = ptx.bytes.find("\t.loc\t") != std::string::npos;
     Link link;
     void* cubin = nullptr;
     size_t bytes = 0;
     const Driver& d = driver();
     const auto failed = [&](Result result) { return result != 0; };
-    if (failed(d.cuLinkCreate(options.size(), options.data(), values.data(), &link.handle)) ||
+    if (failed(d.cuLinkCreate(has_lines ? 3 : 2, options.data(), values.data(), &link.handle)) ||
         failed(d.cuLinkAddData(link.handle, kInputPtx, ptx.bytes.data(), ptx.bytes.size() + 1, "kernel", 0, nullptr,
                                nullptr)) ||
         failed(d.cuLinkComplete(link.handle, &cubin, &bytes))) {

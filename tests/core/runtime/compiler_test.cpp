@@ -79,6 +79,21 @@ TEST(Compiler, FindsCodeByItsDigestAlone) {
     EXPECT_THROW(compiler.request(other, "k", "", {}, nullptr)->wait(), InternalError);
 }
 
+TEST(Compiler, PlacesMatterWhereTheCodeHasThem) {
+    Compiler compiler(nullptr);
+    const auto key = [&](const std::string& path, int line, bool line_info) {
+        auto made = ir::parse("kernel @k(%x: i32) {\n  return\n}\n");
+        made->functions.front()->location = {std::make_shared<SourceFile>(SourceFile{path, "", 1}), line, 0, line, 1};
+        codegen::Options options;
+        options.line_info = line_info;
+        return compiler.request(std::move(made), "k", "", options)->key();
+    };
+    EXPECT_EQ(key("a.py", 1, true), key("a.py", 1, true));
+    EXPECT_NE(key("a.py", 1, true), key("a.py", 2, true));
+    EXPECT_NE(key("a.py", 1, true), key("b.py", 1, true));
+    EXPECT_EQ(key("a.py", 1, false), key("b.py", 2, false));
+}
+
 TEST(Compiler, NamesOfLocalsDoNotMatter) {
     Compiler compiler(nullptr, 1);
     const auto a = compiler.request(ir::parse("kernel @k(%x: i32) {\n  return\n}\n"), "k");

@@ -98,6 +98,11 @@ std::vector<const char*> command(const std::string& triple, const Options& optio
     } else {
         add({"-x", "c++", "-fdeclspec"});
     }
+    if (options.line_info) {
+        const bool ptx = triple.starts_with("nvptx");
+        add({ptx ? "-debug-info-kind=line-directives-only" : "-debug-info-kind=line-tables-only",
+             ptx ? "-dwarf-version=2" : "-dwarf-version=4"});
+    }
     add({kMain});
     return out;
 }

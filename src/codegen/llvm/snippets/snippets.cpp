@@ -171,7 +171,17 @@ void link_snippets(const ir::Module& module, [[maybe_unused]] llvm::Module& targ
     if (text.snippets.empty()) return;
 #if WEFT_SNIPPETS
     std::vector<ClangMessage> messages;
-    auto made = run_clang(target.getContext(), target.getTargetTriple(), text.source, options, messages);
+    const auto translated = [&](const std::string& source, const Options& how) {
+        messages.clear();
+        return run_clang(target.getContext(), target.getTargetTriple(), source, how, messages);
+    };
+    std::unique_ptr<llvm::Module> made;
+    if (options.line_info) made = translated(snippet_text(module, true).source, options);
+    if (!made) {  // messages are placed by the snippet that they are about
+        Options plain = options;
+        plain.line_info = false;
+        made = translated(text.source, plain);
+    }
     if (!made) refuse(messages, text);
     check_calls(*made, text, machine);
     made->setDataLayout(target.getDataLayout());
