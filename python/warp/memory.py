@@ -111,6 +111,26 @@ class AllocatorRmm:
             raise RuntimeError(f"AllocatorRmm.deallocate called with an unknown pointer {ptr:#x}")
 
 
+class AllocatorTorch:
+    """Allocates from PyTorch's pool, so that both libraries give each other what they release."""
+
+    def __init__(self):
+        try:
+            import torch
+        except ImportError as error:
+            raise ImportError("AllocatorTorch needs the package 'torch', which is not installed") from error
+        if not get_cuda_devices():
+            raise RuntimeError("PyTorch's pool is for CUDA devices: there is none")
+        self._cuda = torch.cuda
+
+    def allocate(self, size_in_bytes):
+        device = get_cuda_device()
+        return self._cuda.caching_allocator_alloc(size_in_bytes, device.ordinal, device.stream.cuda_stream)
+
+    def deallocate(self, ptr, size_in_bytes):
+        self._cuda.caching_allocator_delete(ptr)
+
+
 # ---- tracking ----
 
 

@@ -13,7 +13,7 @@ from warp.algorithms import (
     segmented_sort_pairs,
 )
 from warp.loggers import log_warning
-from warp.memory import AllocatorRmm
+from warp.memory import AllocatorRmm, AllocatorTorch
 from warp.timing import ScopedTimer
 from warp.vectors import transform_expand
 

@@ -466,6 +466,19 @@ def test_kinds_of_memory_and_pools():
     np.testing.assert_array_equal(managed.numpy(), np.full(4, 2.0))
 
 
+def test_memory_from_pytorchs_pool():
+    torch = pytest.importorskip("torch")
+    torch.cuda.init()
+    before = torch.cuda.memory_allocated()
+    with wp.ScopedAllocator(CUDA, wp.utils.AllocatorTorch()):
+        a = wp.full(1 << 20, 2.0, dtype=float, device=CUDA)
+        assert torch.cuda.memory_allocated() == before + (4 << 20)
+    assert a.numpy().sum() == 2 << 20
+    del a
+    assert torch.cuda.memory_allocated() == before
+
+
+
 def test_what_the_driver_says_of_a_kernel():
     properties = wp.get_cuda_kernel_properties(scaled, CUDA)
     assert properties["register_count"] > 0
