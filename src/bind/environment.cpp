@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "bind/attributes.h"
 #include "bind/instances.h"
 #include "bind/objects.h"
 #include "bind/python_environment.h"
@@ -19,20 +20,6 @@
 namespace nb = nanobind;
 
 namespace weft::bind {
-
-// An attribute, or null. Objects may define attributes by code that raises anything. Most are not there: no exception
-// is made for that.
-nb::object attribute_or_null(nb::handle object, const char* name) {
-    const nb::object key = nb::steal(PyUnicode_InternFromString(name));
-    PyObject* found = nullptr;
-#if PY_VERSION_HEX >= 0x030D0000
-    const int result = PyObject_GetOptionalAttr(object.ptr(), key.ptr(), &found);
-#else
-    const int result = _PyObject_LookupAttr(object.ptr(), key.ptr(), &found);
-#endif
-    if (result < 0) PyErr_Clear();
-    return nb::steal(found);
-}
 
 namespace {
 
@@ -156,15 +143,13 @@ Binding read_annotation(nb::handle object) {
         }
         return tuple;
     }
-    if (const nb::object origin = attribute_or_null(object, "__origin__"); origin.is_valid()) {
-        if (origin.ptr() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return read_annotation(object.attr("__args__"));
-    }
+    const nb::object origin = attribute_or_null(object, "__origin__");
+    if (origin.ptr() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return read_annotation(object.attr("__args__"));
     // Kept for ever: they are asked for with each annotation.
     static const nb::handle any = nb::object(nb::module_::import_("typing").attr("Any")).release();
     static const nb::handle callable = nb::object(nb::module_::import_("typing").attr("Callable")).release();
     static const nb::handle abc = nb::object(nb::module_::import_("collections.abc").attr("Callable")).release();
     if (object.is(any)) return builtins::TypePattern(builtins::TypePattern::Kind::Any);
-    const nb::object origin = attribute_or_null(object, "__origin__");
     if (object.is(callable) || object.is(abc) || (origin.is_valid() && origin.is(abc))) {
         return builtins::TypePattern(builtins::TypePattern::Kind::Function);
     }
@@ -277,7 +262,7 @@ nb::object PythonEnvironment::find(const Question& question) const {
         case Question::Kind::Name:
             return find_name(question.text);
         case Question::Kind::Attribute:
-            return attribute_or_null(static_cast<PyObject*>(question.of.handle.get()), question.text.c_str());
+            return attribute_or_null(static_cast<PyObject*>(question.of.handle.get()), question.text);
         case Question::Kind::Items:
             return nb::borrow(static_cast<PyObject*>(question.of.handle.get()));
         case Question::Kind::Annotation:
@@ -310,7 +295,7 @@ nb::object PythonEnvironment::find_name(const std::string& name) const {
         if (value != nullptr && !PyModule_Check(value)) return nb::borrow(value);
     }
     static const nb::handle builtins = nb::module_::import_("builtins").release();
-    return attribute_or_null(builtins, name.c_str());
+    return attribute_or_null(builtins, name);
 }
 
 nb::object PythonEnvironment::find_annotation(const std::string& parameter) const {

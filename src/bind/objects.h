@@ -30,9 +30,6 @@ std::shared_ptr<frontend::Environment> make_environment(const nanobind::object& 
 // raises is left for lowering, which says where. `source.environment` must be one of make_environment.
 void evaluate_statics(const frontend::FunctionSource& source);
 
-// environment.cpp: an attribute, or an invalid object; what asking for it raises is dropped.
-nanobind::object attribute_or_null(nanobind::handle object, const char* name);
-
 // environment.cpp: what a Python object stands for inside a kernel.
 frontend::Binding read_binding(nanobind::handle object);
 

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "bind/attributes.h"
 #include "bind/objects.h"
 #include "bind/python_environment.h"
 #include "codegen/backend.h"
@@ -80,7 +81,8 @@ class Worlds {
     }
 
     static bool is_function(const nb::object& found) {
-        return found.is_valid() && attribute_or_null(found.type(), "_weft_function_").is_valid();
+        if (!found.is_valid() || PyType_Check(found.ptr()) || PyModule_Check(found.ptr())) return false;
+        return attribute_or_null(found.type(), "_weft_function_").is_valid();
     }
 
     // A function of the package: what its definitions are, but for the answers of their worlds.
@@ -122,8 +124,8 @@ class Worlds {
         return out.take();
     }
 
-    std::string describe(const nb::object& found, const std::vector<Binding>& answer) {
-        if (is_function(found)) return describe_function(found);
+    // Of what is no function.
+    std::string describe(const std::vector<Binding>& answer) {
         ByteWriter out;
         for (const Binding& binding : answer) {
             // A function that no question can be told from.
@@ -224,7 +226,8 @@ class Notes final : public Watcher {
         }
         try {
             const std::string written = write(world, question, worlds_);
-            const std::string text = worlds_.describe(found, answer);
+            const std::string text =
+                Worlds::is_function(found) ? worlds_.describe_function(found) : worlds_.describe(answer);
             const auto [place, fresh] = answers_.try_emplace(written, text);
             if (fresh) {
                 out_.add(written).add(text);
@@ -289,7 +292,7 @@ class PythonMemory final : public KernelMemory {
                 const nb::object found = environment->find(asked.question);
                 const std::string answer = Worlds::is_function(found)
                                                ? worlds.describe_function(found)
-                                               : worlds.describe(found, environment->read(asked.question, found));
+                                               : worlds.describe(environment->read(asked.question, found));
                 if (answer != expected) return false;
             }
             return true;

@@ -1,5 +1,6 @@
-// Memory of a loaded object, in pages: code and jump stubs | constants and address slots | variables. All lie within 2
-// GB, so that relative references always reach; functions of the host may be further away and are reached by stubs.
+// Memory of a loaded object: code, jump stubs, constants, address slots, and in pages of their own variables. All lie
+// within 2 GB, so that relative references always reach; functions of the host may be further away and are reached by
+// stubs.
 #include "runtime/cpu/object_loader.h"
 
 #include <elf.h>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/cpu/code_pages.h"
 
 namespace weft::runtime {
 namespace {
@@ -33,7 +35,7 @@ class Loader {
     Loader(std::string_view bytes, LoadedObject::Resolve resolve) : bytes_(bytes), resolve_(resolve) {}
 
     ~Loader() {
-        if (memory_ != nullptr) munmap(memory_, total_);
+        if (memory_ != nullptr) give_back_code_pages(memory_, total_);
     }
 
     void load() {
@@ -134,7 +136,7 @@ class Loader {
         uint64_t end = 0;
         offsets_.resize(sections_.size());
         for (size_t region = 0; region < kRegions; ++region) {
-            end = (end + page - 1) / page * page;
+            if (region == Variables) end = (end + page - 1) / page * page;
             starts_[region] = end;
             for (size_t i = 0; i < sections_.size(); ++i) {
                 const Elf64_Shdr& section = sections_[i];
@@ -160,8 +162,8 @@ class Loader {
         demand(end <= kLimit, "too large");
         total_ = (end + page - 1) / page * page;
         if (total_ == 0) total_ = page;
-        void* memory = mmap(nullptr, total_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) throw InternalError("no memory for compiled code");
+        void* memory = take_code_pages(total_);
+        if (memory == nullptr) throw InternalError("no memory for compiled code");
         memory_ = static_cast<unsigned char*>(memory);
     }
 
@@ -259,14 +261,12 @@ class Loader {
         std::memcpy(memory_ + place, &narrow, 4);
     }
 
+    // Constants lie behind the code and have its protection: one call to the system, and neighbours become one mapping.
     void protect() {
-        const auto set = [&](uint64_t begin, uint64_t end, int how) {
-            if (begin < end && mprotect(memory_ + begin, end - begin, how) != 0) {
-                throw InternalError("the system refuses to make compiled code executable");
-            }
-        };
-        set(starts_[Code], starts_[Constants], PROT_READ | PROT_EXEC);
-        set(starts_[Constants], starts_[Variables], PROT_READ);
+        if (starts_[Variables] == 0) return;
+        if (mprotect(memory_, starts_[Variables], PROT_READ | PROT_EXEC) != 0) {
+            throw InternalError("the system refuses to make compiled code executable");
+        }
     }
 
     std::string_view bytes_;
@@ -293,7 +293,7 @@ LoadedObject::LoadedObject(std::string_view bytes, Resolve resolve) {
 }
 
 LoadedObject::~LoadedObject() {
-    if (memory_ != nullptr) munmap(memory_, size_);
+    if (memory_ != nullptr) give_back_code_pages(memory_, size_);
 }
 
 void* LoadedObject::find(std::string_view symbol) const {
