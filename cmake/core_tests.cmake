@@ -26,3 +26,11 @@ file(GLOB fake_driver_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fak
 add_library(weft_fake_cuda SHARED ${fake_driver_sources})
 target_include_directories(weft_fake_cuda PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
 target_compile_features(weft_fake_cuda PRIVATE cxx_std_20)
+
+# Likewise the stand-in for MACA's runtime.
+file(GLOB fake_maca_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/maca/*.cpp")
+add_library(weft_fake_maca SHARED ${fake_maca_sources} "${PROJECT_SOURCE_DIR}/tests/fake_driver/state.cpp"
+                                  "${PROJECT_SOURCE_DIR}/src/runtime/cpu/fibres.cpp")
+target_include_directories(weft_fake_maca PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+target_compile_features(weft_fake_maca PRIVATE cxx_std_20)
+target_link_libraries(weft_fake_maca PRIVATE Threads::Threads ${CMAKE_DL_LIBS})

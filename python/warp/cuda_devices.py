@@ -1,4 +1,4 @@
-"""NVIDIA GPUs as devices: what they have that a processor has not."""
+"""GPUs as devices, NVIDIA's and MetaX's: what they have that a processor has not."""
 
 import functools
 import types
@@ -39,7 +39,7 @@ def _kept(name, compute):
     setattr(CudaDevice, name, made)
 
 
-_kept("arch", lambda self: int(self._architecture[3:]))
+_kept("arch", lambda self: int(self._architecture.lstrip("smxcore_")))
 # toolkit_version: of the CUDA whose compiler makes machine code, which is the driver's.
 _kept("runtime", lambda self: types.SimpleNamespace(toolkit_version=get_cuda_driver_version()))
 
@@ -56,7 +56,7 @@ _SUFFIXES = {"a": (90, (12, 0)), "f": (100, (12, 9))}
 def _arch_suffix(device, arch):
     """What `config.cuda_arch_suffix` adds to the architecture that code is made for; refused where it cannot run."""
     suffix = config.cuda_arch_suffix
-    if suffix is None:
+    if suffix is None or device.is_maca:
         return ""
     if suffix not in _SUFFIXES:
         raise RuntimeError(f"warp.config.cuda_arch_suffix is 'a', 'f' or None, found {suffix!r}")

@@ -44,7 +44,9 @@ def _refuse_stream(device):
 
 
 # What programs ask of any device. A processor has none of these; GPUs: cuda_devices.py.
+# A GPU of MetaX's (MACA) is one of CUDA's to programs, as it is to PyTorch: the same streams, graphs and pools.
 Device.is_cuda = property(lambda self: not self.is_cpu)
+Device.is_maca = property(lambda self: self.is_cuda and _MACA)
 Device.context = None
 Device.has_context = False
 Device.is_primary = False
@@ -73,6 +75,9 @@ Device.__hash__ = lambda self: hash(self.alias)
 
 _devices = {device.alias: device for device in _core.devices()}
 _core.set_device_names(_devices)
+_MACA = _core.gpu_vendor() == "MACA"
+# The names of the kind of GPU that there is; where both are allowed, "cuda:0" and "maca:0" are one device.
+_GPU_NAMES = ("cuda", "maca") if _MACA else ("cuda",)
 
 
 def _default_allocator(device):
@@ -99,7 +104,15 @@ Device._custom_allocator = None
 
 
 def _aliases(device, alias):
-    return device.alias == alias
+    return device.alias == alias or (device.is_cuda and _numbered(alias) is device)
+
+
+def _numbered(ident):
+    """The GPU of an alias that is not its own: "cuda:0" for "maca:0"."""
+    kind, _, number = ident.partition(":")
+    if kind not in _GPU_NAMES or not number.isdecimal():
+        return None
+    return next((d for d in _devices.values() if d.is_cuda and d.ordinal == int(number)), None)
 
 
 def get_devices():
@@ -107,9 +120,14 @@ def get_devices():
 
 
 def _no_cuda(ident):
+    kind = "MACA" if ident.startswith("maca") else "CUDA"
     return RuntimeError(
-        f'"{ident}" device requested but CUDA is not supported by the hardware or driver: {_core.cuda_problem()}'
+        f'"{ident}" device requested but {kind} is not supported by the hardware or driver: {_core.cuda_problem()}'
     )
+
+
+def _invalid(ident):
+    return ValueError(f"Invalid device identifier: {ident}; there are: {', '.join(_devices)}")
 
 
 def get_device(ident=None):
@@ -118,13 +136,16 @@ def get_device(ident=None):
         return _core.get_default_device()
     if isinstance(ident, Device):
         return ident
-    if ident == "cuda" and is_cuda_available():
+    if not isinstance(ident, str):
+        raise _invalid(ident)
+    kind = ident.partition(":")[0]
+    if ident in _GPU_NAMES and is_cuda_available():
         return get_cuda_device()
-    found = _devices.get(ident) if isinstance(ident, str) else None
+    found = _devices.get(ident) or _numbered(ident)
     if found is None:
-        if isinstance(ident, str) and (ident == "cuda" or ident.startswith("cuda:")) and not is_cuda_available():
+        if kind in ("cuda", "maca") and not is_cuda_available():
             raise _no_cuda(ident)
-        raise ValueError(f"Invalid device identifier: {ident}; there are: {', '.join(_devices)}")
+        raise _invalid(ident)
     return found
 
 
@@ -189,8 +210,8 @@ def unmap_cuda_device(alias):
 
 
 def get_cuda_supported_archs():
-    """The architectures that code can be made for; newer machines take the newest of them."""
-    return [75, 80, 86, 87, 89, 90]
+    """The architectures that code can be made for; NVIDIA's newer machines take the newest of them."""
+    return [1000, 1500, 1600] if _MACA else [75, 80, 86, 87, 89, 90]
 
 
 def gpu_architecture(device, arch=None):
@@ -198,12 +219,14 @@ def gpu_architecture(device, arch=None):
     if device is None or not device.is_cuda:
         return f"sm_{arch}"
     arch = device.get_cuda_compile_arch() if arch is None else arch
+    if device.is_maca:
+        return f"xcore{arch}"
     return f"sm_{arch}{device._get_cuda_arch_suffix(arch)}"
 
 
 def get_cuda_driver_version():
-    """(major, minor) of the CUDA that the driver serves; None without a driver."""
-    version = _core.cuda_driver_version()
+    """(major, minor) of the CUDA that the driver serves; None without a driver, and with MACA's, which serves none."""
+    version = 0 if _MACA else _core.cuda_driver_version()
     return (version // 1000, version % 1000 // 10) if version else None
 
 

@@ -59,8 +59,10 @@ def dtype_is_compatible(torch_dtype, warp_dtype):
 def device_to_torch(warp_device):
     """PyTorch's name of a device: "cpu", "cuda:0"."""
     device = get_device(warp_device)
-    if device.is_cpu or device.is_primary:
-        return str(device)
+    if device.is_cpu:
+        return "cpu"
+    if device.is_primary:
+        return f"cuda:{device.ordinal}"  # MACA's as well
     raise RuntimeError(f"Warp device {device} is not compatible with torch because it does not use a primary context")
 
 

@@ -66,6 +66,13 @@ void export_cuda_device(nb::module_& m) {
         const runtime::cuda::Driver* driver = runtime::cuda::find_driver();
         return driver == nullptr ? 0 : driver->version;
     });
+    m.def(
+        "gpu_vendor",
+        [] {
+            const runtime::cuda::Driver* driver = runtime::cuda::find_driver();
+            return driver == nullptr ? std::string() : driver->vendor.name;
+        },
+        "\"CUDA\", \"MACA\", or nothing where no driver serves.");
     m.def("cuda_memory_kind", [](uintptr_t address) { return static_cast<int>(runtime::cuda::memory_kind(address)); });
     m.def("set_verify_cuda", &runtime::cuda::set_verifies_launches);
     m.def("cuda_profiler", [](bool start) {

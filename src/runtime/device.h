@@ -15,6 +15,7 @@ namespace weft::runtime {
 struct Capabilities {
     bool host_memory = false;  // the host reads and writes its memory directly
     bool synchronous = false;  // a launch has ended when it returns
+    bool variants = false;     // its architecture has variants, named by a suffix ("sm_90a")
 };
 
 class Code;

@@ -110,19 +110,22 @@ codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std:
     return options;
 }
 
-std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promise promise) {
+std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promise promise, int bound) {
     const bool on_host = device.capabilities().host_memory;
     const std::lock_guard lock(mutex_);
     auto& slot = loaded_[device.backend() + " " + device.architecture() +
                          (promise == codegen::Promise::Narrow  ? " narrow"
                           : promise == codegen::Promise::Dense ? " dense"
-                                                               : "")];
+                                                               : "") +
+                         (bound > 0 ? " " + std::to_string(bound) : "")];
     // What failed may have wanted for memory.
     if (slot == nullptr || slot->failed()) {
         codegen::Options options = options_;
         options.architecture = device.architecture();
         if (!on_host) {
-            options = options_for_gpu(options_, fuse_on_gpu_, device.architecture() + architecture_suffix_, promise);
+            const std::string suffix = device.capabilities().variants ? architecture_suffix_ : "";
+            options = options_for_gpu(options_, fuse_on_gpu_, device.architecture() + suffix, promise);
+            if (options.max_threads == 0) options.max_threads = bound;
         }
         const Compiled* before = on_host && offered_ ? &*offered_ : nullptr;
         slot =
@@ -311,13 +314,8 @@ bool Kernel::is_compiled() {
 
 bool Kernel::is_loaded_on(int ordinal) {
     const std::lock_guard lock(mutex_);
-    return std::ranges::any_of(instances_, [&](const auto& entry) {
-        using codegen::Promise;
-        constexpr std::array kAll = {Promise::None, Promise::Dense, Promise::Narrow};
-        return std::ranges::any_of(kAll, [&](Promise promise) {
-            return entry.second->forward().handle(ordinal, promise).load(std::memory_order_acquire) != nullptr;
-        });
-    });
+    return std::ranges::any_of(instances_,
+                               [&](const auto& entry) { return entry.second->forward().has_handle(ordinal); });
 }
 
 std::set<int> Kernel::block_dims() {

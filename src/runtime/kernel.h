@@ -3,6 +3,7 @@
 // here: packing arguments (bind) and running (launch.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -89,15 +90,22 @@ class Code {
     // Waits for the host's; not to be called with the GIL held. Throws what the compile threw.
     codegen::KernelEntry wait();
     // The code for a device: asked for when first needed.
-    std::shared_ptr<LoadedKernel> loaded(const Device& device, codegen::Promise promise = codegen::Promise::None);
+    // `bound`: the threads of a block that it must serve where the user has set no bound; 0: any.
+    std::shared_ptr<LoadedKernel> loaded(const Device& device, codegen::Promise promise = codegen::Promise::None,
+                                         int bound = 0);
     // How it runs on a GPU in launches that promise enough; what a launch of blocks of `threads` does.
     const codegen::GpuLaunch& gpu_plan();
     codegen::Promise promise(const std::byte* arguments, const codegen::LaunchShape& shape, int64_t threads);
     std::shared_ptr<LoadedKernel> loaded();  // the host's
     bool is_compiled();                      // for any device
     // What a device launches, for a device whose code is not the host's; null while unknown.
-    std::atomic<void*>& handle(int ordinal, codegen::Promise promise) {
-        return handles_.at((kPromises * static_cast<size_t>(ordinal)) + static_cast<size_t>(promise));
+    std::atomic<void*>& handle(int ordinal, codegen::Promise promise, int bound) {
+        const size_t form = bound > kUsualBound ? kPromises : static_cast<size_t>(promise);
+        return handles_.at((kForms * static_cast<size_t>(ordinal)) + form);
+    }
+    bool has_handle(int ordinal) const {
+        const auto first = handles_.begin() + static_cast<std::ptrdiff_t>(kForms) * ordinal;
+        return std::any_of(first, first + kForms, [](const auto& handle) { return handle.load() != nullptr; });
     }
 
     // Whether ranges of items must be whole blocks (codegen::kRunsBlocks); known once ready() is.
@@ -142,8 +150,11 @@ class Code {
     std::vector<GivenArray> arrays_;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<LoadedKernel>> loaded_;  // by the device's backend and architecture
+    // Code without promises, dense, narrow; for blocks beyond the usual bound, where code has bounds.
     static constexpr size_t kPromises = 3;
-    std::array<std::atomic<void*>, 32 * kPromises> handles_{};
+    static constexpr size_t kForms = kPromises + 1;
+    static constexpr int kUsualBound = 512;
+    std::array<std::atomic<void*>, 32 * kForms> handles_{};
     std::atomic<codegen::KernelEntry> entry_{nullptr};
     std::atomic<bool> runs_blocks_{false};
 };

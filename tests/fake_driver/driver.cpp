@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <sstream>
 
 #include "fake_driver/state.h"
 
@@ -21,36 +20,6 @@ namespace fake {
 
 using namespace weft::runtime::cuda;
 
-State& state() {
-    static State& instance = *new State;
-    return instance;
-}
-
-Result enter(const char* function) {
-    State& s = state();
-    const std::lock_guard lock(s.mutex);
-    ++s.counts[function];
-    const auto found = s.failures.find(function);
-    if (found == s.failures.end() || found->second.calls-- > 0) return 0;
-    const Result result = found->second.result;
-    if (--found->second.times == 0) s.failures.erase(found);
-    return result;
-}
-
-Result enter_late(const char* function) {
-    if (const Result result = enter(function)) return result;
-    const std::lock_guard lock(state().mutex);
-    return state().error;
-}
-
-Result make(const char* function, const char* kind, void** object) {
-    if (const Result result = enter_late(function)) return result;
-    *object = std::malloc(16);
-    const std::lock_guard lock(state().mutex);
-    state().alive[kind].insert(*object);
-    return 0;
-}
-
 namespace {
 
 template <typename Handle>
@@ -60,23 +29,6 @@ Result make(const char* function, const char* kind, Handle* handle) {
     if (result == 0) *handle = static_cast<Handle>(object);
     return result;
 }
-
-bool forget(const char* kind, const void* object) {
-    const std::lock_guard lock(state().mutex);
-    if (state().alive[kind].erase(object) == 1) return true;
-    ++state().wrong;
-    return false;
-}
-
-}  // namespace
-
-Result destroy(const char* function, const char* kind, void* object) {
-    const Result result = enter(function);
-    if (forget(kind, object)) std::free(object);
-    return result;
-}
-
-namespace {
 
 Result allocate(const char* function, const char* kind, void** memory, size_t bytes) {
     if (const Result result = enter_late(function)) return result;
@@ -129,18 +81,8 @@ Result cuDriverGetVersion(int* version) {
     return enter("cuDriverGetVersion");
 }
 
-// FAKE_CUDA_FAILURES: "function:calls:result,...", for what happens before a test can ask.
 Result cuInit(unsigned) {
-    if (const char* wanted = std::getenv("FAKE_CUDA_FAILURES")) {
-        std::stringstream list(wanted);
-        for (std::string item; std::getline(list, item, ',');) {
-            const size_t first = item.find(':');
-            const size_t second = item.find(':', first + 1);
-            const std::lock_guard lock(state().mutex);
-            state().failures[item.substr(0, first)] = {std::atoi(item.c_str() + first + 1), 1,
-                                                       std::atoi(item.c_str() + second + 1)};
-        }
-    }
+    read_failures("FAKE_CUDA_FAILURES");
     return enter("cuInit");
 }
 
@@ -183,7 +125,7 @@ Result cuDeviceGetName(char* name, int length, DeviceId) {
 }
 
 Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
-    static const std::map<int, int> values = {{16, 4}, {41, 1}, {75, 8}, {76, 6}, {83, 1}, {115, 1}};
+    static const std::map<int, int> values = {{10, 32}, {16, 4}, {41, 1}, {75, 8}, {76, 6}, {83, 1}, {115, 1}};
     const auto found = values.find(attribute);
     *value = found == values.end() ? 0 : found->second;
     const char* architecture = std::getenv("FAKE_CUDA_ARCHITECTURE");  // 90 for sm_90
@@ -327,10 +269,7 @@ Result launch(const char* function, unsigned grid, unsigned block, unsigned clus
     const std::lock_guard lock(state().mutex);
     const unsigned sizes[] = {grid, block, cluster};
     std::copy(std::begin(sizes), std::end(sizes), state().last_launch);
-    if (captures().contains(stream)) return 0;
-    int& before = state().launches_before_error;
-    if (before == 0) state().error = state().coming_error;
-    if (before >= 0) --before;
+    if (!captures().contains(stream)) count_launch();
     return 0;
 }
 
@@ -399,51 +338,3 @@ Result cuGraphExecDestroy(GraphExecHandle exec) { return destroy("cuGraphExecDes
 Result cuGraphDestroy(GraphHandle graph) { return destroy("cuGraphDestroy", "graph", graph); }
 
 }  // namespace weft::runtime::cuda
-
-// ---- what tests ask ----
-
-using fake::state;
-
-extern "C" {
-
-// Of this function `times` calls fail, after `calls` more.
-void fake_fail(const char* function, int calls, int times, int result) {
-    const std::lock_guard lock(state().mutex);
-    state().failures[function] = {calls, times, result};
-}
-
-// The launch after `launches` more ends badly, which later calls tell; 0 as the result ends that.
-void fake_fail_launch(int launches, int result) {
-    const std::lock_guard lock(state().mutex);
-    state().launches_before_error = result == 0 ? -1 : launches;
-    state().coming_error = result;
-    state().error = 0;
-}
-
-int fake_count(const char* function) {
-    const std::lock_guard lock(state().mutex);
-    return state().counts[function];
-}
-
-// Blocks, threads of a block, blocks of a cluster of the last launch, in this order.
-int fake_last_launch(int which) {
-    const std::lock_guard lock(state().mutex);
-    return state().last_launch[which];
-}
-
-// Whether a failure is still to come: the function was not called often enough.
-int fake_pending() {
-    const std::lock_guard lock(state().mutex);
-    return static_cast<int>(state().failures.size());
-}
-
-int fake_alive(const char* kind) {
-    const std::lock_guard lock(state().mutex);
-    return static_cast<int>(state().alive[kind].size());
-}
-
-int fake_wrong() {
-    const std::lock_guard lock(state().mutex);
-    return state().wrong;
-}
-}

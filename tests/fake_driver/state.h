@@ -1,5 +1,5 @@
-// What the stand-in for NVIDIA's driver knows: how often each function was called, which calls are to fail, and what is
-// alive. Tests set and ask it through the functions that begin with "fake_", in the same process.
+// What the stand-ins for NVIDIA's driver and MACA's runtime know: how often each function was called, which calls are
+// to fail, and what is alive. Tests set and ask it through the functions that begin with "fake_", in the same process.
 #pragma once
 
 #include <map>
@@ -43,6 +43,12 @@ Result enter(const char* function);
 // Makes, or gives back, an object of a kind; both count the call, and fail where that is wanted.
 Result make(const char* function, const char* kind, void** object);
 Result destroy(const char* function, const char* kind, void* object);
+// Whether the object was alive; it is no more.
+bool forget(const char* kind, const void* object);
+// A launch that runs now, with the state's mutex held: the error that was asked for comes with it.
+void count_launch();
+// "function:calls:result,..." in the environment, for what happens before a test can ask.
+void read_failures(const char* variable);
 bool is_captured(weft::runtime::cuda::StreamHandle stream);
 // The same for functions that tell of earlier launches' errors.
 Result enter_late(const char* function);

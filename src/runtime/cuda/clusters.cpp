@@ -13,7 +13,9 @@ constexpr int kFirstMajor = 9;
 
 }  // namespace
 
-bool has_clusters(const CudaDevice& device) { return device.attribute(CudaDevice::kMajor) >= kFirstMajor; }
+bool has_clusters(const CudaDevice& device) {
+    return driver().vendor.clusters && device.attribute(CudaDevice::kMajor) >= kFirstMajor;
+}
 
 int64_t cluster_of(const CudaDevice& device, const Code& code) {
     return code.cluster() > 1 && has_clusters(device) ? code.cluster() : 1;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "runtime/cuda/clusters.h"
 #include "runtime/cuda/gpu_image.h"
+#include "runtime/cuda/packed_launch.h"
 #include "runtime/cuda/recent_launches.h"
 #include "runtime/kernel.h"
 #include "runtime/launch.h"
@@ -88,8 +89,17 @@ CudaDevice::Guard::~Guard() {
 }
 
 CudaDevice::CudaDevice(DeviceId id, int ordinal, const std::string& name)
-    : Device("cuda:" + std::to_string(ordinal), name, ordinal, {}), id_(id) {
-    architecture_ = "sm_" + std::to_string(attribute(kMajor) * 10 + attribute(kMinor));
+    : Device(driver().vendor.prefix + ":" + std::to_string(ordinal), name, ordinal,
+             {.variants = driver().vendor.variants}),
+      id_(id) {
+    const Vendor& vendor = driver().vendor;
+    backend_ = vendor.backend;
+    architecture_ = vendor.architecture(attribute(kMajor), attribute(kMinor));
+    if (const int lanes = attribute(kLanes); lanes != vendor.lanes) {
+        throw UserError(ErrorKind::Unsupported, alias() + " has " + std::to_string(lanes) +
+                                                    " threads in a warp; code for " + architecture_ + " is made for " +
+                                                    std::to_string(vendor.lanes));
+    }
     multiprocessors_ = attribute(kMultiprocessors);
     has_pool_ = pool_enabled_ = attribute(kMemoryPools) != 0;
 }
@@ -407,23 +417,29 @@ void CudaDevice::synchronize() {
 
 // ---- launches ----
 
-FunctionHandle CudaDevice::function_of(Code& code, codegen::Promise promise) {
+int CudaDevice::bound_of(int64_t threads) const {
+    const Vendor& vendor = driver().vendor;
+    return threads > vendor.usual_bound ? vendor.largest_bound : vendor.usual_bound;
+}
+
+FunctionHandle CudaDevice::function_of(Code& code, codegen::Promise promise, int bound) {
     const bool known = promise != codegen::Promise::Narrow || driver().version >= kNarrowDriver;
-    const std::shared_ptr<LoadedKernel> loaded = code.loaded(*this, known ? promise : codegen::Promise::Dense);
+    const std::shared_ptr<LoadedKernel> loaded = code.loaded(*this, known ? promise : codegen::Promise::Dense, bound);
     auto& image = dynamic_cast<GpuImage&>(loaded->image());
     const FunctionHandle function = image.function(*this, codegen::entry_symbol(loaded->name()));
     if (code.origin.load(std::memory_order_relaxed) == nullptr) {
         code.origin.store(origin_of(code), std::memory_order_relaxed);
     }
     allow_large_clusters(function, cluster_of(*this, code));
-    code.handle(ordinal(), promise).store(function, std::memory_order_release);
+    code.handle(ordinal(), promise, bound).store(function, std::memory_order_release);
     return function;
 }
 
 // Threads of dense code may take several items, and then the blocks are others than the user has counted.
 FunctionHandle CudaDevice::function(Code& code) {
-    if (cluster_of(*this, code) > 1) return function_of(code, codegen::Promise::None);
-    return function_of(code, code.gpu_plan().usual());
+    const int bound = driver().vendor.usual_bound;
+    if (!promises_ || cluster_of(*this, code) > 1) return function_of(code, codegen::Promise::None, bound);
+    return function_of(code, code.gpu_plan().usual(), bound);
 }
 
 void CudaDevice::prepare(Code& code) {
@@ -463,10 +479,13 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
     const Guard guard(*this);
     const codegen::GpuLaunch& plan = code.gpu_plan();
     int64_t threads = options.block_dim;
-    const codegen::Promise promise = cluster == 1 ? code.promise(arguments, shape, threads) : codegen::Promise::None;
+    const bool promises = promises_ && cluster == 1;
+    const codegen::Promise promise = promises ? code.promise(arguments, shape, threads) : codegen::Promise::None;
     const bool dense = promise != codegen::Promise::None;
-    auto* function = static_cast<FunctionHandle>(code.handle(ordinal(), promise).load(std::memory_order_acquire));
-    if (function == nullptr) function = function_of(code, promise);
+    const int bound = bound_of(threads);
+    auto* function =
+        static_cast<FunctionHandle>(code.handle(ordinal(), promise, bound).load(std::memory_order_acquire));
+    if (function == nullptr) function = function_of(code, promise, bound);
     if (items == 0) return;
     int64_t blocks = std::min(kMaxBlocks, options.max_blocks > 0 ? options.max_blocks : kMaxBlocks);
     const bool takes_all = dense && plan.has_sums;  // its threads go on until no items are left
@@ -486,11 +505,14 @@ void CudaDevice::launch(Code& code, const std::byte* arguments, const codegen::L
                           const_cast<int64_t*>(&end)};
     while (begin < groups) {
         const int64_t grid = std::min(blocks, (groups - begin + threads - 1) / threads);
+        const auto grid_x = static_cast<unsigned>(grid);
+        const auto block_x = static_cast<unsigned>(threads);
         const Result result =
-            cluster > 1 ? launch_in_clusters(function, static_cast<unsigned>(cluster), static_cast<unsigned>(grid),
-                                             static_cast<unsigned>(threads), stream, parameters)
-                        : driver().cuLaunchKernel(function, static_cast<unsigned>(grid), 1, 1,
-                                                  static_cast<unsigned>(threads), 1, 1, 0, stream, parameters, nullptr);
+            cluster > 1
+                ? launch_in_clusters(function, static_cast<unsigned>(cluster), grid_x, block_x, stream, parameters)
+            : packs_arguments_
+                ? launch_packed(function, grid_x, block_x, stream, parameters, static_cast<size_t>(code.block_bytes()))
+                : driver().cuLaunchKernel(function, grid_x, 1, 1, block_x, 1, 1, 0, stream, parameters, nullptr);
         if (result != 0) {
             // A context that an earlier kernel has broken answers nothing.
             int most = 0;

@@ -1,4 +1,4 @@
-// An NVIDIA GPU: its primary context, memory, current stream, and launches.
+// A GPU of NVIDIA's, or one that is driven alike: its primary context, memory, current stream, and launches.
 #pragma once
 
 #include <atomic>
@@ -22,6 +22,7 @@ class CudaDevice final : public Device {
   public:
     // What the driver says of a device, by its own numbers (CUdevice_attribute).
     enum Attribute : int {
+        kLanes = 10,  // of a warp
         kMultiprocessors = 16,
         kIntegrated = 18,
         kUnifiedAddressing = 41,
@@ -106,14 +107,18 @@ class CudaDevice final : public Device {
   private:
     // Keeps in mind, for errors that come late, what was launched.
     void note(const Code& code, StreamHandle stream);
-    FunctionHandle function_of(Code& code, codegen::Promise promise);
+    // `bound`: the most threads of a block that the code must serve; 0: any.
+    FunctionHandle function_of(Code& code, codegen::Promise promise, int bound);
+    int bound_of(int64_t threads) const;
     void* allocate_for_recording(size_t bytes, bool zeroed);
     // With zeros; where that fails the memory goes again.
     void fill_new(Address memory, size_t bytes);
 
     DeviceId id_;
-    std::string backend_ = codegen::kGpuBackend;
+    std::string backend_;
     std::string architecture_;
+    bool promises_ = driver().vendor.promises;
+    bool packs_arguments_ = driver().vendor.packs_arguments;
     std::mutex mutex_;
     std::atomic<Context> context_{nullptr};
     std::atomic<StreamHandle> stream_{nullptr};
@@ -131,7 +136,7 @@ class CudaDevice final : public Device {
     std::vector<std::function<void()>> retired_;
 };
 
-// All of them; none where there is no driver.
+// All of them, by their numbers; none where there is no driver.
 const std::vector<CudaDevice*>& cuda_devices();
 // Whose context is current in this thread; null where none is.
 CudaDevice* device_of_current_context();

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "codegen/backend.h"
 #include "runtime/cuda/recent_launches.h"
+#include "runtime/maca/driver.h"
 
 namespace weft::runtime::cuda {
 namespace {
@@ -15,12 +17,9 @@ namespace {
 // Kernels are written for PTX 7.8.
 constexpr int kOldest = 11080;
 
-struct Found {
-    std::unique_ptr<Driver> driver;
-    std::string problem;
-};
+std::string architecture_of(int major, int minor) { return "sm_" + std::to_string(major * 10 + minor); }
 
-Found open() {
+OpenedDriver open_nvidia() {
     // Another library may stand in, as tests do.
     const char* wanted = std::getenv("WEFT_CUDA_DRIVER");
     const char* path = wanted != nullptr ? wanted : "libcuda.so.1";
@@ -30,6 +29,8 @@ Found open() {
         return {nullptr, std::string("no CUDA driver: ") + (reason != nullptr ? reason : path)};
     }
     auto out = std::make_unique<Driver>();
+    out->vendor.backend = codegen::kGpuBackend;
+    out->vendor.architecture = architecture_of;
     std::string missing;
 #define DRIVER(name, symbol, parameters)                                       \
     out->name = reinterpret_cast<decltype(out->name)>(dlsym(library, symbol)); \
@@ -52,9 +53,26 @@ Found open() {
     return {std::move(out), {}};
 }
 
-Found& found() {
+OpenedDriver open() {
+    if (std::getenv("WEFT_CUDA_DRIVER") != nullptr && std::getenv("WEFT_MACA_DRIVER") == nullptr) return open_nvidia();
+    if (!maca::is_wanted()) {
+        OpenedDriver nvidia = open_nvidia();
+        if (nvidia.driver != nullptr) return nvidia;
+        OpenedDriver maca = maca::open();
+        if (maca.driver != nullptr) return maca;
+        nvidia.problem += "; " + maca.problem;
+        return nvidia;
+    }
+    OpenedDriver maca = maca::open();
+    if (maca.driver != nullptr) return maca;
+    OpenedDriver nvidia = open_nvidia();
+    nvidia.problem = nvidia.driver != nullptr ? "" : maca.problem + "; " + nvidia.problem;
+    return nvidia;
+}
+
+OpenedDriver& found() {
     // Never destroyed: devices are used until the process ends.
-    static Found& instance = *new Found(open());
+    static OpenedDriver& instance = *new OpenedDriver(open());
     return instance;
 }
 
@@ -78,7 +96,7 @@ void check(Result result, const char* what) {
     const char* text = nullptr;
     driver().cuGetErrorName(result, &name);
     driver().cuGetErrorString(result, &text);
-    std::string message = std::string("Warp CUDA error ") + std::to_string(result) + ": " + what + ": ";
+    std::string message = "Warp " + driver().vendor.name + " error " + std::to_string(result) + ": " + what + ": ";
     message += text != nullptr ? text : "unknown error";
     if (name != nullptr) message += std::string(" (") + name + ")";
     if (is_late(result)) throw_late(message);

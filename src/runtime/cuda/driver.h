@@ -1,9 +1,11 @@
-// NVIDIA's driver, opened at run time: machines without it run everything else. Only names and types of its interface,
-// which is stable, are written here; no header of CUDA is needed to build.
+// The driver of the machine's GPUs, opened at run time: machines without it run everything else. The table has the
+// names and types of NVIDIA's, whose interface is stable; no header of CUDA is needed to build. MetaX's runtime is
+// entered in the same table (runtime/maca). A process has one driver.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace weft::runtime::cuda {
@@ -105,6 +107,24 @@ struct Copy3D {
     size_t slices;
 };
 
+// What the runtime asks of whose driver it is, beyond the table.
+struct Vendor {
+    std::string name = "CUDA";    // in messages
+    std::string prefix = "cuda";  // of the devices' aliases
+    std::string backend;          // codegen::backends()
+    // What codegen::Options::architecture is to be; throws UserError where no code can be made for such a machine.
+    std::string (*architecture)(int major, int minor) = nullptr;
+    int lanes = 32;                // of a warp
+    bool promises = true;          // code may want them from launches (codegen/gpu_plan.h)
+    bool variants = true;          // of architectures, named by a suffix
+    bool clusters = true;          // of thread blocks, on machines that have them
+    bool packs_arguments = false;  // launches hand over one buffer, not an address for each parameter
+    // Threads of a block that code is made for, where the user sets no bound: the first is enough for most launches.
+    // 0: code needs none.
+    int usual_bound = 0;
+    int largest_bound = 0;
+};
+
 struct Driver {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes none
 #define DRIVER(name, symbol, parameters) Result(*name) parameters = nullptr;
@@ -113,9 +133,17 @@ struct Driver {
 #undef OPTIONAL
 #undef DRIVER
     int version = 0;  // 12040 for CUDA 12.4
+    Vendor vendor;
 };
 
-// The driver, initialised; null where there is none that serves, and driver_problem() says why.
+// The driver, or why there is none.
+struct OpenedDriver {
+    std::unique_ptr<Driver> driver;
+    std::string problem;
+};
+
+// The driver, initialised; null where there is none that serves, and driver_problem() says why. MetaX's goes first
+// where the environment names it, else NVIDIA's.
 const Driver* find_driver();
 const std::string& driver_problem();
 // What keeps devices from being used though there is a driver; to be called before anybody asks.
@@ -126,6 +154,7 @@ const Driver& driver();
 // Throws UserError (Runtime) with the driver's own words unless `result` is success. `what`: "copy to the device".
 void check(Result result, const char* what);
 
+// The same for both drivers.
 inline constexpr Result kNotReady = 600;
 inline constexpr Result kOutOfMemory = 2;
 

@@ -71,7 +71,7 @@ std::string described(const Run& run) {
     if (!run.origin->file.empty()) out += " (" + run.origin->file + ":" + std::to_string(run.origin->line) + ")";
     std::array<char, 24> stream{};
     std::snprintf(stream.data(), stream.size(), "%#zx", reinterpret_cast<size_t>(run.stream));
-    out += " on cuda:" + std::to_string(run.device) + ", stream " + stream.data();
+    out += " on " + driver().vendor.prefix + ":" + std::to_string(run.device) + ", stream " + stream.data();
     return run.launches == 1 ? out : out + ", " + std::to_string(run.launches) + " times";
 }
 

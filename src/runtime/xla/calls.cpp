@@ -1,5 +1,6 @@
 #include "runtime/xla/calls.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -91,14 +92,15 @@ Device& device_of(const CallFrame& frame, bool cuda) {
     if (frame.api->device_ordinal_get(&get) != nullptr) {
         throw UserError(ErrorKind::Runtime, "XLA did not tell on which GPU the call runs");
     }
-    Device* const device = find_device("cuda:" + std::to_string(get.ordinal));
-    if (device == nullptr) {
+    const auto& all = cuda::cuda_devices();
+    const auto found = std::ranges::find(all, get.ordinal, &Device::ordinal);
+    if (found == all.end()) {
         throw UserError(ErrorKind::Runtime,
                         "XLA runs on GPU " + std::to_string(get.ordinal) +
                             ", which Warp does not have: this process does not include CUDA support "
                             "for it");
     }
-    return *device;
+    return **found;
 }
 
 void* stream_of(const CallFrame& frame, bool cuda) {

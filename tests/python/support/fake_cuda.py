@@ -13,13 +13,19 @@ TESTS = ROOT / "tests/python"
 KINDS = ("memory", "pinned", "stream", "event", "module", "link", "graph", "exec", "array", "texture")
 
 
+def host_compiler():
+    """Its name; None where there is none."""
+    return next((c for c in (os.environ.get("CXX"), "c++", "g++", "clang++") if c and shutil.which(c)), None)
+
+
 def build(directory, without=()):
     """The library in this folder; None where there is no compiler. `without`: functions that it lacks."""
-    compiler = next((c for c in (os.environ.get("CXX"), "c++", "g++", "clang++") if c and shutil.which(c)), None)
+    compiler = host_compiler()
     if compiler is None:
         return None
     library = pathlib.Path(directory) / "libfake_cuda.so"
-    sources = [ROOT / "tests/fake_driver" / name for name in ("defaults.cpp", "driver.cpp", "textures.cpp")]
+    names = ("defaults.cpp", "driver.cpp", "state.cpp", "textures.cpp")
+    sources = [ROOT / "tests/fake_driver" / name for name in names]
     command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests'}", *sources]
     with tempfile.NamedTemporaryFile("w", suffix=".map", dir=directory) as names:
         hidden = " ".join(f"{name};" for name in without)

@@ -1,0 +1,137 @@
+#include "runtime/maca/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "codegen/backend.h"
+#include "runtime/maca/adapters.h"
+
+namespace weft::runtime::maca {
+
+using namespace cuda;
+
+namespace {
+
+constexpr const char* kLibrary = "libmcruntime.so";
+constexpr const char* kUsualPlace = "/opt/maca";
+constexpr int kLanes = 64;
+// What the compiler assumes of a kernel that says nothing; a launch beyond it compiles anew.
+constexpr int kUsualBound = 512;
+constexpr int kLargestBound = 1024;
+constexpr Result kNotSupported = 801;  // mcErrorNotSupported
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+// Stand in for what MACA has not.
+#define DRIVER(name, symbol, parameters) \
+    Result missing_##name parameters { return kNotSupported; }
+#define OPTIONAL(name, symbol, parameters)
+#include "runtime/cuda/driver_functions.def"
+#undef OPTIONAL
+#undef DRIVER
+#pragma GCC diagnostic pop
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+bool is_on(const char* name) {
+    const std::string value = variable(name);
+    return !value.empty() && value != "0" && value != "false" && value != "no";
+}
+
+// The names by which the compiler knows the machines: a family each, told by the major number alone.
+std::string architecture_of(int major, int minor) {
+    switch (major) {
+        case 10:
+            return "xcore1000";
+        case 15:
+            return "xcore1500";
+        case 16:
+            return "xcore1600";
+        default:
+            throw UserError(ErrorKind::Unsupported, "the MACA device is of version " + std::to_string(major) + "." +
+                                                        std::to_string(minor) +
+                                                        "; code can be made for 10 (C500, C550), 15 and 16");
+    }
+}
+
+std::vector<std::string> places() {
+    if (const std::string wanted = variable("WEFT_MACA_DRIVER"); !wanted.empty()) return {wanted};
+    const std::string root = variable("MACA_PATH");
+    return {(root.empty() ? kUsualPlace : root) + "/lib/" + kLibrary, kLibrary};
+}
+
+void* open_library(std::string* problem) {
+    for (const std::string& place : places()) {
+        if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+        const char* reason = dlerror();
+        *problem += (problem->empty() ? "no MACA runtime: " : "; ") + (reason != nullptr ? std::string(reason) : place);
+    }
+    return nullptr;
+}
+
+// Gives the first symbol that is missing and cannot be done without.
+std::string fill(void* library, Driver& table) {
+    std::string missing;
+#define DRIVER(name, symbol, parameters) table.name = missing_##name;
+#define OPTIONAL(name, symbol, parameters)
+#include "runtime/cuda/driver_functions.def"
+#undef OPTIONAL
+#undef DRIVER
+    const auto enter = [&](auto& slot, const char* symbol, bool required) {
+        void* found = dlsym(library, symbol);
+        if (found != nullptr) {
+            slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(found);
+        } else if (required && missing.empty()) {
+            missing = symbol;
+        }
+    };
+#define SAME(name, symbol) enter(table.name, symbol, true);
+#define OPTIONAL_SAME(name, symbol) enter(table.name, symbol, false);
+#include "runtime/maca/same_functions.def"
+#undef OPTIONAL_SAME
+#undef SAME
+    const std::string adapted = adapt(library, table);
+    return missing.empty() ? adapted : missing;
+}
+
+}  // namespace
+
+bool is_wanted() { return !variable("WEFT_MACA_DRIVER").empty() || !variable("MACA_PATH").empty(); }
+
+OpenedDriver open() {
+    std::string problem;
+    void* library = open_library(&problem);
+    if (library == nullptr) return {nullptr, problem};
+    auto out = std::make_unique<Driver>();
+    if (const std::string missing = fill(library, *out); !missing.empty()) {
+        return {nullptr, std::string("the MACA runtime is too old: ") + kLibrary + " has no " + missing};
+    }
+    out->vendor = {.name = "MACA",
+                   .prefix = is_on("WEFT_MACA_AS_CUDA") ? "cuda" : "maca",
+                   .backend = codegen::kMacaBackend,
+                   .architecture = architecture_of,
+                   .lanes = kLanes,
+                   .promises = false,
+                   .variants = false,
+                   .clusters = false,
+                   .packs_arguments = variable("WEFT_MACA_ARGUMENTS") == "extra",
+                   .usual_bound = kUsualBound,
+                   .largest_bound = kLargestBound};
+    const Result result = out->cuInit(0);
+    if (result != 0 && result != kNotSupported) {
+        const char* text = nullptr;
+        out->cuGetErrorString(result, &text);
+        return {nullptr, std::string("the MACA runtime does not start: ") + (text != nullptr ? text : "unknown error")};
+    }
+    out->cuDriverGetVersion(&out->version);
+    return {std::move(out), {}};
+}
+
+}  // namespace weft::runtime::maca

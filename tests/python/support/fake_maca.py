@@ -1,0 +1,80 @@
+"""The stand-ins for MACA's compiler and runtime (tests/maca), laid out as an installation, and asked through ctypes."""
+
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from support.fake_cuda import ROOT, TESTS, host_compiler
+
+SOURCES = ("tests/maca/*.cpp", "tests/fake_driver/state.cpp", "src/runtime/cpu/fibres.cpp")
+KINDS = ("memory", "pinned", "stream", "event", "module", "graph", "exec")
+
+
+def install(directory):
+    """A folder for MACA_PATH; None where there is no compiler."""
+    compiler = host_compiler()
+    if compiler is None:
+        return None
+    root = pathlib.Path(directory)
+    (root / "lib").mkdir(parents=True)
+    (root / "mxgpu_llvm/bin").mkdir(parents=True)
+    (root / "mxgpu_llvm/bin/mxcc").symlink_to(ROOT / "tests/maca/mxcc")
+    sources = [path for pattern in SOURCES for path in sorted(ROOT.glob(pattern))]
+    command = [compiler, "-std=c++20", "-O1", "-shared", "-fPIC", f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests'}", *sources]
+    with tempfile.NamedTemporaryFile("w", suffix=".map", dir=directory) as names:
+        names.write("{ global: mc*; fake_*; local: *; };")
+        names.flush()
+        library = root / "lib/libmcruntime.so"
+        subprocess.run([*command, f"-Wl,--version-script={names.name}", "-o", library, "-ldl", "-lpthread"], check=True)
+    return root
+
+
+def run(*arguments, root, cache, **environment):
+    """Runs Python with this installation; `cache`: a folder of its own for compiled kernels."""
+    variables = {**os.environ, "MACA_PATH": str(root), "WARP_CACHE_PATH": str(cache), **environment}
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, cwd=TESTS, env=variables, capture_output=True, text=True, timeout=300)
+
+
+def run_tests(file, **settings):
+    """Runs a file of tests in a process of its own."""
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--confcutdir=support"]
+    done = run("-m", "pytest", file, *options, **settings)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+
+
+class Fake:
+    """What tests tell the runtime of this process, and ask it."""
+
+    def __init__(self):
+        self._library = ctypes.CDLL(os.path.join(os.environ["MACA_PATH"], "lib/libmcruntime.so"))
+
+    def fail(self, function, result, calls=0, times=1):
+        """After `calls` more of this function `times` calls give this result."""
+        self._library.fake_fail(function.encode(), calls, times, result)
+
+    def fail_launch(self, result, launches=0):
+        """The launch after `launches` more ends badly, which later calls tell; 0: launches end well again."""
+        self._library.fake_fail_launch(launches, result)
+
+    def pending(self):
+        """How many failures are still to come."""
+        return self._library.fake_pending()
+
+    def count(self, function):
+        return self._library.fake_count(function.encode())
+
+    def last_launch(self):
+        """Blocks of the last launch, threads of a block."""
+        return tuple(self._library.fake_last_launch(which) for which in range(2))
+
+    def alive(self):
+        """How many objects of each kind there are."""
+        return {kind: self._library.fake_alive(kind.encode()) for kind in KINDS}
+
+    def wrong(self):
+        """How often what is not alive was given back."""
+        return self._library.fake_wrong()
