@@ -230,7 +230,7 @@ uint64_t exchange(uint64_t mask, uint64_t value, int source, uint64_t* votes) {
 
 uint64_t lanes() { return t_block->live_lanes(t_block->running().number / kLanes); }
 
-[[noreturn]] void fail(int result, const char* text) { t_block->fail(result, text); }
+__attribute__((noreturn)) void fail(int result, const char* text) { t_block->fail(result, text); }
 
 }  // namespace
 

@@ -26,7 +26,7 @@ struct Services {
     // lanes' values are not 0.
     uint64_t (*exchange)(uint64_t mask, uint64_t value, int source, uint64_t* votes);
     uint64_t (*lanes)();  // of the wave, that have not ended
-    [[noreturn]] void (*fail)(int result, const char* text);
+    __attribute__((noreturn)) void (*fail)(int result, const char* text);
 };
 
 struct Kernel {

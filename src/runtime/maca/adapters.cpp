@@ -35,23 +35,20 @@ struct Functions {
     bool has_pools = false;
 };
 
-// Set once, before the table is used.
-Functions& mc() {
-    static Functions& instance = *new Functions;
-    return instance;
-}
+// Filled once, before the table is used.
+Functions g_mc;
 
 void* at(Address address) { return reinterpret_cast<void*>(address); }
 
 // ---- errors ----
 
 Result error_name(Result result, const char** text) {
-    *text = mc().mcGetErrorName(result);
+    *text = g_mc.mcGetErrorName(result);
     return 0;
 }
 
 Result error_string(Result result, const char** text) {
-    *text = mc().mcGetErrorString(result);
+    *text = g_mc.mcGetErrorString(result);
     return 0;
 }
 
@@ -80,10 +77,10 @@ constexpr std::array<Attribute, 13> kAttributes = {{
 
 Result attribute(int* value, int number, DeviceId device) {
     *value = 0;
-    if (number == kMemoryPools && !mc().has_pools) return 0;
+    if (number == kMemoryPools && !g_mc.has_pools) return 0;
     const auto* found = std::ranges::find(kAttributes, number, &Attribute::cuda);
     if (found == kAttributes.end()) return kInvalidValue;
-    return mc().mcDeviceGetAttribute(value, found->maca, device);
+    return g_mc.mcDeviceGetAttribute(value, found->maca, device);
 }
 
 // Whose device a context is.
@@ -102,11 +99,11 @@ DeviceId device_of(Context context) {
 // Launches in a context that nothing has initialised kill the process: a call that must do so comes first.
 Result retain_context(Context* context, DeviceId device) {
     int before = 0;
-    const bool known = mc().mcGetDevice != nullptr && mc().mcGetDevice(&before) == 0;
-    if (const Result result = mc().mcSetDevice(device)) return result;
-    Result result = mc().mcFree(nullptr);
-    if (result == 0) result = mc().mcDevicePrimaryCtxRetain(context, device);
-    if (known && before != device) mc().mcSetDevice(before);
+    const bool known = g_mc.mcGetDevice != nullptr && g_mc.mcGetDevice(&before) == 0;
+    if (const Result result = g_mc.mcSetDevice(device)) return result;
+    Result result = g_mc.mcFree(nullptr);
+    if (result == 0) result = g_mc.mcDevicePrimaryCtxRetain(context, device);
+    if (known && before != device) g_mc.mcSetDevice(before);
     if (result != 0) return result;
     const std::lock_guard lock(g_contexts_mutex);
     contexts()[*context] = device;
@@ -114,43 +111,43 @@ Result retain_context(Context* context, DeviceId device) {
 }
 
 Result total_memory(size_t* bytes, DeviceId device) {
-    if (mc().mcDeviceTotalMem != nullptr) return mc().mcDeviceTotalMem(bytes, device);
-    if (const Result result = mc().mcSetDevice(device)) return result;
+    if (g_mc.mcDeviceTotalMem != nullptr) return g_mc.mcDeviceTotalMem(bytes, device);
+    if (const Result result = g_mc.mcSetDevice(device)) return result;
     size_t free = 0;
-    return mc().mcMemGetInfo(&free, bytes);
+    return g_mc.mcMemGetInfo(&free, bytes);
 }
 
 Result enable_peer_access(Context peer, unsigned flags) {
-    return mc().mcDeviceEnablePeerAccess(device_of(peer), flags);
+    return g_mc.mcDeviceEnablePeerAccess(device_of(peer), flags);
 }
-Result disable_peer_access(Context peer) { return mc().mcDeviceDisablePeerAccess(device_of(peer)); }
+Result disable_peer_access(Context peer) { return g_mc.mcDeviceDisablePeerAccess(device_of(peer)); }
 
 // ---- memory ----
 
 Result copy_any(Address to, Address from, size_t bytes, StreamHandle stream) {
-    return mc().mcMemcpyAsync(at(to), at(from), bytes, kAnyDirection, stream);
+    return g_mc.mcMemcpyAsync(at(to), at(from), bytes, kAnyDirection, stream);
 }
 Result copy_to_device(Address to, const void* from, size_t bytes, StreamHandle stream) {
-    return mc().mcMemcpyAsync(at(to), from, bytes, kToDevice, stream);
+    return g_mc.mcMemcpyAsync(at(to), from, bytes, kToDevice, stream);
 }
 Result copy_to_host(void* to, Address from, size_t bytes, StreamHandle stream) {
-    return mc().mcMemcpyAsync(to, at(from), bytes, kToHost, stream);
+    return g_mc.mcMemcpyAsync(to, at(from), bytes, kToHost, stream);
 }
 Result copy_on_device(Address to, Address from, size_t bytes, StreamHandle stream) {
-    return mc().mcMemcpyAsync(at(to), at(from), bytes, kOnDevice, stream);
+    return g_mc.mcMemcpyAsync(at(to), at(from), bytes, kOnDevice, stream);
 }
 Result copy_to_peer(Address to, Context to_context, Address from, Context from_context, size_t bytes,
                     StreamHandle stream) {
-    return mc().mcMemcpyPeerAsync(at(to), device_of(to_context), at(from), device_of(from_context), bytes, stream);
+    return g_mc.mcMemcpyPeerAsync(at(to), device_of(to_context), at(from), device_of(from_context), bytes, stream);
 }
 Result fill_8(Address to, unsigned char value, size_t count, StreamHandle stream) {
-    return mc().mcMemsetAsync(at(to), value, count, stream);
+    return g_mc.mcMemsetAsync(at(to), value, count, stream);
 }
 Result fill_16(Address to, unsigned short value, size_t count, StreamHandle stream) {
-    return mc().mcMemsetD16Async(at(to), value, count, stream);
+    return g_mc.mcMemsetD16Async(at(to), value, count, stream);
 }
 Result fill_32(Address to, unsigned value, size_t count, StreamHandle stream) {
-    return mc().mcMemsetD32Async(at(to), static_cast<int>(value), count, stream);
+    return g_mc.mcMemsetD32Async(at(to), static_cast<int>(value), count, stream);
 }
 
 // ---- launches ----
@@ -161,20 +158,20 @@ Result set_function_attribute(FunctionHandle, int, int) { return 0; }
 // ---- streams and events ----
 
 Result make_stream(StreamHandle* stream, unsigned flags, int priority) {
-    if (mc().mcStreamCreateWithPriority != nullptr) {
-        return mc().mcStreamCreateWithPriority(stream, flags, priority);
+    if (g_mc.mcStreamCreateWithPriority != nullptr) {
+        return g_mc.mcStreamCreateWithPriority(stream, flags, priority);
     }
-    return mc().mcStreamCreateWithFlags(stream, flags);
+    return g_mc.mcStreamCreateWithFlags(stream, flags);
 }
 
 Result stream_priority(StreamHandle stream, int* priority) {
     *priority = 0;
-    return mc().mcStreamGetPriority != nullptr ? mc().mcStreamGetPriority(stream, priority) : 0;
+    return g_mc.mcStreamGetPriority != nullptr ? g_mc.mcStreamGetPriority(stream, priority) : 0;
 }
 
 Result priority_range(int* least, int* greatest) {
     *least = *greatest = 0;
-    const auto ask = mc().mcDeviceGetStreamPriorityRange;
+    const auto ask = g_mc.mcDeviceGetStreamPriorityRange;
     return ask != nullptr ? ask(least, greatest) : 0;
 }
 
@@ -192,10 +189,10 @@ Captures& captures() {
 
 Result record_event(EventHandle event, StreamHandle stream, unsigned flags) {
     if (flags != 0) {
-        const auto record = mc().mcEventRecordWithFlags;
+        const auto record = g_mc.mcEventRecordWithFlags;
         return record != nullptr ? record(event, stream, flags) : kNotSupported;
     }
-    const Result result = mc().mcEventRecord(event, stream);
+    const Result result = g_mc.mcEventRecord(event, stream);
     Captures& all = captures();
     const std::lock_guard lock(all.mutex);
     all.events.erase(event);
@@ -205,7 +202,7 @@ Result record_event(EventHandle event, StreamHandle stream, unsigned flags) {
 }
 
 Result wait_for_event(StreamHandle stream, EventHandle event, unsigned flags) {
-    const Result result = mc().mcStreamWaitEvent(stream, event, flags);
+    const Result result = g_mc.mcStreamWaitEvent(stream, event, flags);
     Captures& all = captures();
     const std::lock_guard lock(all.mutex);
     const auto found = all.events.find(event);
@@ -218,15 +215,15 @@ Result destroy_event(EventHandle event) {
         const std::lock_guard lock(captures().mutex);
         captures().events.erase(event);
     }
-    return mc().mcEventDestroy(event);
+    return g_mc.mcEventDestroy(event);
 }
 
 // ---- graphs ----
 
 // What goes on beside a capture needs another mode where no thread can change its own.
 Result begin_capture(StreamHandle stream, int mode) {
-    const bool exchanges = mc().mcThreadExchangeStreamCaptureMode != nullptr;
-    const Result result = mc().mcStreamBeginCapture(stream, exchanges ? mode : kRelaxed);
+    const bool exchanges = g_mc.mcThreadExchangeStreamCaptureMode != nullptr;
+    const Result result = g_mc.mcStreamBeginCapture(stream, exchanges ? mode : kRelaxed);
     if (result == 0) {
         const std::lock_guard lock(captures().mutex);
         captures().streams[stream] = stream;
@@ -241,31 +238,31 @@ Result end_capture(StreamHandle stream, GraphHandle* graph) {
         std::erase_if(captures().streams, is_of);
         std::erase_if(captures().events, is_of);
     }
-    return mc().mcStreamEndCapture(stream, graph);
+    return g_mc.mcStreamEndCapture(stream, graph);
 }
 
 Result is_capturing(StreamHandle stream, int* status) {
-    if (mc().mcStreamIsCapturing != nullptr) return mc().mcStreamIsCapturing(stream, status);
+    if (g_mc.mcStreamIsCapturing != nullptr) return g_mc.mcStreamIsCapturing(stream, status);
     const std::lock_guard lock(captures().mutex);
     *status = captures().streams.contains(stream) ? 1 : 0;
     return 0;
 }
 
 Result exchange_capture_mode(int* mode) {
-    return mc().mcThreadExchangeStreamCaptureMode != nullptr ? mc().mcThreadExchangeStreamCaptureMode(mode) : 0;
+    return g_mc.mcThreadExchangeStreamCaptureMode != nullptr ? g_mc.mcThreadExchangeStreamCaptureMode(mode) : 0;
 }
 
 // What CUDA's flags ask for, that a launch frees what the last one left, concerns allocations by nodes: there are none.
 Result instantiate(GraphExecHandle* exec, GraphHandle graph, unsigned long long) {
     NodeHandle error = nullptr;
     std::array<char, 256> log{};
-    return mc().mcGraphInstantiate(exec, graph, &error, log.data(), log.size());
+    return g_mc.mcGraphInstantiate(exec, graph, &error, log.data(), log.size());
 }
 
 }  // namespace
 
 std::string adapt(void* library, Driver& table) {
-    Functions& f = mc();
+    Functions& f = g_mc;
     std::string missing;
     const auto find = [&](const char* symbol, bool required) {
         void* found = dlsym(library, symbol);
