@@ -85,6 +85,16 @@ template <class A, class B>
 constexpr bool same = false;
 template <class A>
 constexpr bool same<A, A> = true;
+template <class T>
+struct referred {
+    using type = T;
+};
+template <class T>
+struct referred<T&> {
+    using type = T;
+};
+template <class T>
+using without_reference = typename referred<T>::type;
 template <bool, class T>
 struct enable {};
 template <class T>

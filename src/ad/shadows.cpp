@@ -69,7 +69,12 @@ Value* Shadows::of(const Value* value) {
 Value* Shadows::of_ref(const Op& op) {
     Value* place = of(op.operands[0]);
     if (place) return place;
-    throw UserError(ErrorKind::Gradient, "no gradient through an array that is chosen while the kernel runs",
+    const Op* made = op.operands[0]->op;
+    while (made != nullptr && made->code != Opcode::Snippet && !made->operands.empty()) made = made->operands[0]->op;
+    const bool shared = made != nullptr && made->text.find("__shared__") != std::string::npos;
+    throw UserError(ErrorKind::Gradient,
+                    shared ? "no gradient through memory that the threads of a block share"
+                           : "no gradient through an array that is chosen while the kernel runs",
                     op.location);
 }
 

@@ -8,6 +8,12 @@ void kernel_rows(Rows& rows) {
     rows.add("tid", "() -> int32", special(), "This item's index in the launch; unpacks to up to four coordinates.");
     rows.add("block_dim", "() -> int32", special(),
              "The threads of a block of this launch, known when it is compiled.");
+    rows.add("sync_threads", "() -> None", special(),
+             "Waits until all threads of the block are there; what they wrote is seen by the others then.");
+    rows.add("thread_idx", "() -> int32", special(), "This thread's number in its block.");
+    rows.add("block_idx", "() -> int32", special(), "The number of this thread's block in the launch.");
+    rows.add("shared_array", "(shape: Any, dtype: Any) -> Any", special(),
+             "An array of constant shape that the threads of a block share, zero when all of them have come here.");
     rows.add("printf", "(fmt: Any) -> None", special(), "Prints numbers by a C format.");
     rows.add("print", "(value: Any) -> None", special(), "Prints a value and a newline.");
     rows.add("where", "(cond: bool, value_if_true: Any, value_if_false: Any) -> Any", special(),

@@ -232,6 +232,15 @@ std::string definition(const ir::Op& op, size_t index, bool places) {
 
 }  // namespace
 
+bool has_checked_snippets(const ir::Module& module) {
+    bool found = false;
+    for (const auto& function : module.functions) {
+        ir::walk(function->body,
+                 [&](const ir::Op& op) { found = found || (op.code == ir::Opcode::Snippet && op.snippet_asserts()); });
+    }
+    return found;
+}
+
 std::string snippet_symbol(const ir::Op& snippet) {
     Hasher hasher;
     hasher.add_field(snippet.text);

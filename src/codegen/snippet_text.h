@@ -17,6 +17,8 @@ struct SnippetText {
     std::vector<const ir::Op*> snippets;
 };
 
+// Whether the module has snippets that check while they run: in debug mode.
+bool has_checked_snippets(const ir::Module& module);
 // Snippets of equal text and types have one symbol.
 std::string snippet_symbol(const ir::Op& snippet);
 // Of all snippets of the module; none: no source. `places`: #line speaks of the user's files instead.

@@ -201,6 +201,13 @@ class FunctionLowering {
     Entity special_array(const Expr& e, std::vector<Argument> a);
     Entity special_address_of(const Expr& e, std::vector<Argument> a);
 
+    // ---- blocks.cpp
+    // A native snippet of ours: operands are called `value`.
+    std::vector<Value*> call_snippet(const std::string& name, const std::string& header, const std::string& text,
+                                     std::vector<Type> results, const std::vector<Value*>& operands, const Expr& e);
+    Entity special_block(const Expr& e, std::vector<Argument> a);
+    Entity special_shared_array(const Expr& e, std::vector<Argument> a);
+
     // ---- checks.cpp
     // The text of a failed check: what `message`, a printf format, says of the place.
     void check(Value* condition, const std::string& message, const Span& span, std::span<Value* const> numbers = {});

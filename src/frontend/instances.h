@@ -55,11 +55,15 @@ class Instances {
 
     // A name that no function of the module has: `wanted`, else `wanted.1`, `wanted.2`, ...
     std::string unique_name(const std::string& wanted);
+    // What was lowered asks for its block of threads.
+    void use_blocks() { in_blocks_ = true; }
+    bool in_blocks() const { return in_blocks_; }
     void add(std::unique_ptr<ir::Function> function) { module_.functions.push_back(std::move(function)); }
 
   private:
     ir::Module& module_;
     const LoweringOptions& options_;
+    bool in_blocks_ = false;
     std::map<std::string, Instance> made_;
     std::map<const FunctionSource*, std::vector<ParameterInfo>> signatures_;
     std::vector<std::shared_ptr<const FunctionSource>> wrappers_;

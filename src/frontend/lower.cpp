@@ -88,6 +88,14 @@ std::unique_ptr<ir::Module> lower_kernel(const FunctionSource& kernel, std::span
                        "`" + needed.name + "` was defined already");
         }
     }
+    // wp.block_dim() has been taken for that of a kernel whose threads are alone.
+    const bool depends = options.uses_block_dim != nullptr && *options.uses_block_dim;
+    if (instances.in_blocks() && depends && !options.in_blocks) {
+        LoweringOptions again = options;
+        again.in_blocks = true;
+        *options.uses_block_dim = false;
+        return lower_kernel(kernel, argument_types, again);
+    }
     ir::verify(*module);
     return module;
 }

@@ -26,6 +26,8 @@ struct LoweringOptions {
     // What wp.block_dim() is; `uses_block_dim`, if given, becomes true where the code depends on it.
     int block_dim = 1;
     bool* uses_block_dim = nullptr;
+    // The kernel's threads wait for each other or share memory: its blocks are the launch's, on every device.
+    bool in_blocks = false;
     // The name of the IR kernel; "" takes the function's.
     std::string kernel_name;
 };

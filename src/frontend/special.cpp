@@ -18,6 +18,10 @@ const std::map<std::string, FunctionLowering::Special>& FunctionLowering::specia
     static const std::map<std::string, Special> table = {
         {"tid", &F::special_tid},
         {"block_dim", &F::special_block_dim},
+        {"sync_threads", &F::special_block},
+        {"thread_idx", &F::special_block},
+        {"block_idx", &F::special_block},
+        {"shared_array", &F::special_shared_array},
         {"printf", &F::special_printf},
         {"print", &F::special_print},
         {"where", &F::special_where},
@@ -104,6 +108,8 @@ Entity FunctionLowering::special_tid(const Expr& e, std::vector<Argument> a) {
 // NOLINTNEXTLINE(performance-unnecessary-value-param): all of the table take them so
 Entity FunctionLowering::special_block_dim(const Expr& e, std::vector<Argument> a) {
     if (!a.empty()) fail(ErrorKind::Argument, e.span, "wp.block_dim() takes no arguments");
+    if (instances_.options().in_blocks)
+        return call_snippet("block_dim", "> return", "return int(blockDim.x);", {ir::i32()}, {}, e).front();
     if (bool* uses = instances_.options().uses_block_dim) *uses = true;
     return builder_.constant(ir::i32(), instances_.options().block_dim);
 }

@@ -4,6 +4,7 @@
 
 #include "builtins/textures.h"
 #include "codegen/backend.h"
+#include "codegen/snippet_text.h"
 #include "ir/text.h"
 #include "opt/in_loop.h"
 
@@ -35,7 +36,7 @@ void count_atomics(const ir::Function& function, CodeSummary& summary) {
 template <typename File, typename Summary>
 void describe_numbers(File& file, Summary& s) {
     file(s.block_bytes, s.shared_atomics, s.shared_updates, s.ordered, s.ordered_own, s.uses_thread_index,
-         s.has_assertions, s.line);
+         s.has_assertions, s.has_places, s.line);
 }
 
 template <typename File, typename Plan>
@@ -76,6 +77,7 @@ CodeSummary summarize(const ir::Module& module, ir::Function& kernel) {
     out.uses_thread_index = contains(module, kernel, ir::Opcode::ThreadIndex);
     // Snippets may wait for threads that never come, which is reported as an assert is.
     out.has_assertions = contains(module, kernel, ir::Opcode::Assert) || contains(module, kernel, ir::Opcode::Snippet);
+    out.has_places = codegen::has_checked_snippets(module);
     if (const Location place = location_of(kernel); place && place.file != nullptr) {
         out.file = place.file->path;
         out.line = place.line;

@@ -40,6 +40,7 @@ struct CodeSummary {
     bool ordered_own = false;
     bool uses_thread_index = false;
     bool has_assertions = false;
+    bool has_places = false;  // what the code says when it fails speaks of lines of the program
     // Where the kernel stands: a file's path, and a line.
     std::string file;
     int line = 0;

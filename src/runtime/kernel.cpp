@@ -44,6 +44,7 @@ Code::Code(std::shared_ptr<const LazyModule> module, CodeSummary summary, const 
       name_(kernel),
       backend_(options.backend),
       options_(options.codegen) {
+    options_.line_info |= summary_.has_places;
     for (const Parameter& parameter : summary_.parameters) {
         if (!parameter.type.is(ir::TypeKind::Array)) continue;
         const ir::Type type = parameter.type;
@@ -137,7 +138,7 @@ std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promis
 Compiled Code::compiled() const {
     codegen::Options options = options_;
     options.architecture = devices().front()->architecture();
-    options.line_info = false;
+    options.line_info = summary_.has_places;
     return Runtime::get().compiler().compiled(module_, backend_, options);
 }
 

@@ -478,7 +478,6 @@ def test_memory_from_pytorchs_pool():
     assert torch.cuda.memory_allocated() == before
 
 
-
 def test_what_the_driver_says_of_a_kernel():
     properties = wp.get_cuda_kernel_properties(scaled, CUDA)
     assert properties["register_count"] > 0

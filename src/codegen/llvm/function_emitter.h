@@ -41,6 +41,9 @@ struct ModuleContext {
     const std::vector<Leaf>& leaves_of(ir::Type type);
 };
 
+// On the loads and stores of an atomic that is done in parts, because no other thread comes between.
+inline constexpr const char* kPartOfUpdate = "weft.update";
+
 // A block that several places jump to with values.
 struct Join {
     llvm::BasicBlock* block = nullptr;

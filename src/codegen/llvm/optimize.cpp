@@ -63,6 +63,14 @@ void add_gpu_passes(llvm::FunctionPassManager& body) {
 
 }  // namespace
 
+void inline_functions(llvm::Module& module) {
+    Pipeline pipeline(nullptr);
+    llvm::ModulePassManager passes;
+    passes.addPass(llvm::AlwaysInlinerPass(false));
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::SROAPass(llvm::SROAOptions::ModifyCFG)));
+    passes.run(module, pipeline.modules);
+}
+
 void unroll(llvm::Module& module) {
     Pipeline pipeline(nullptr);
     llvm::LoopPassManager loops;

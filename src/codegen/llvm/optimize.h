@@ -9,6 +9,9 @@ namespace weft::codegen::llvm_backend {
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int level);
 
+// Functions that ask for it become part of their callers, and variables of both registers.
+void inline_functions(llvm::Module& module);
+
 // Loops of known, small length are written out: what C++ text needs before it is as the emitters' own code.
 void unroll(llvm::Module& module);
 

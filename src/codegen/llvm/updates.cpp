@@ -81,6 +81,10 @@ Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmi
         scalars.store(leaves[i].scalar, next, place(leaves[i].offset), scalars.alignment(1));
     }
     builder.CreateBr(after);
+    for (llvm::Instruction& part : *plain) {
+        // One step to those that look for races.
+        if (part.mayReadOrWriteMemory()) part.setMetadata(kPartOfUpdate, llvm::MDNode::get(context, {}));
+    }
     plain = builder.GetInsertBlock();
     builder.SetInsertPoint(locked);
     const Scalars locked_old = at_once();

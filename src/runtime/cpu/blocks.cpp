@@ -7,9 +7,11 @@
 #include <bit>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/cpu/fibres.h"
+#include "runtime/cpu/shared_races.h"
 
 #define SYMBOL(name, result, parameters) extern "C" result name parameters;
 #include "codegen/host_symbols.def"
@@ -38,10 +40,11 @@ struct BlockThread {
 class Worker {
   public:
     void run(void (*items)(const void*, const void*, int64_t, int64_t), const void* arguments,
-             const codegen::LaunchShape& shape, int64_t begin, int64_t end, int64_t shared_bytes) {
+             const codegen::LaunchShape& shape, int64_t begin, int64_t end, int64_t shared_bytes, bool finds_races) {
         items_ = items;
         arguments_ = arguments;
         shape_ = &shape;
+        races_.reset();
         const int64_t size = std::max(1, shape.block_dim);
         int64_t all = 1;
         for (const int64_t extent : shape.dims) all *= extent;
@@ -52,6 +55,7 @@ class Worker {
             pattern_ = {0, static_cast<int32_t>(first / size), static_cast<int32_t>(size),
                         static_cast<int32_t>((all + size - 1) / size), reinterpret_cast<char*>(shared_.data())};
             if (!shared_.empty()) std::memset(shared_.data(), 0, shared_.size() * sizeof(Line));
+            if (finds_races) races_.emplace(pattern_.shared, shared_bytes, count_);
             if (!block()) return;
         }
     }
@@ -72,6 +76,7 @@ class Worker {
     }
 
     BlockThread& running() { return *running_; }
+    SharedRaces& races() { return *races_; }
 
     uint64_t wait_for(Wait what, uint64_t value, uint64_t mask, int32_t source) {
         BlockThread& thread = *running_;
@@ -148,6 +153,7 @@ class Worker {
         if (there != count_) return false;
         for (BlockThread* thread : waiting_) thread->value = sum;
         released_ = waiting_;
+        if (races_) races_->barrier();
         return true;
     }
 
@@ -176,6 +182,7 @@ class Worker {
                 if (thread->value != 0) set |= uint64_t{1} << other;
             }
             if (!complete) continue;
+            if (races_) races_->next();
             for (int other = 0; other < present; ++other) {
                 if ((mask >> other & 1) == 0) continue;
                 BlockThread& thread = *lanes[other];
@@ -185,6 +192,7 @@ class Worker {
                     thread.value = values[thread.source];
                 }
                 released_.push_back(&thread);
+                if (races_) races_->warp(thread.state.thread);
             }
             done |= mask;
         }
@@ -215,6 +223,7 @@ class Worker {
     ThreadState pattern_;
     BlockThread* running_ = nullptr;
     std::vector<Line> shared_;
+    std::optional<SharedRaces> races_;  // where they are looked for
     std::vector<std::unique_ptr<BlockThread>> threads_;
     std::vector<BlockThread*> idle_;
     std::vector<BlockThread*> waiting_;
@@ -243,8 +252,16 @@ using weft::runtime::Wait;
 using weft::runtime::worker;
 
 void weft_run_blocks(void (*items)(const void*, const void*, int64_t, int64_t), const void* arguments,
-                     const void* shape, int64_t begin, int64_t end, int64_t shared_bytes) {
-    worker().run(items, arguments, *static_cast<const weft::codegen::LaunchShape*>(shape), begin, end, shared_bytes);
+                     const void* shape, int64_t begin, int64_t end, int64_t shared_bytes, int32_t finds_races) {
+    worker().run(items, arguments, *static_cast<const weft::codegen::LaunchShape*>(shape), begin, end, shared_bytes,
+                 finds_races != 0);
+}
+
+void weft_shared_access(const char* address, int64_t bytes, int32_t kind, const char* place, const char* stored) {
+    const weft::runtime::BlockThread& thread = worker().running();
+    const std::string found = worker().races().access(address, bytes, static_cast<weft::codegen::SharedAccess>(kind),
+                                                      place, stored, thread.state.thread);
+    if (!found.empty()) weft_assert_failed("%s", thread.item, found.c_str());
 }
 
 const void* weft_this_thread() { return &worker().running().state; }

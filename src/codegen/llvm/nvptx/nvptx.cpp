@@ -18,6 +18,7 @@
 #include "codegen/llvm/nvptx/nvptx_machine.h"
 #include "codegen/llvm/nvptx/vector_sums.h"
 #include "codegen/llvm/optimize.h"
+#include "codegen/llvm/snippets/blocks.h"
 #include "codegen/llvm/snippets/snippets.h"
 #include "codegen/llvm/stages.h"
 
@@ -90,6 +91,7 @@ class Work {
         emit_module(module, *llvm_, options, machine);
         stages_.end("emit");
         link_snippets(module, *llvm_, options, machine);
+        check_shared(module, shared_bytes());
         stages_.end("snippets");
         link_device_library(*llvm_, machine);
         link_libdevice(*llvm_);
@@ -120,6 +122,17 @@ class Work {
     const llvm::Module& llvm() const { return *llvm_; }
 
   private:
+    // What blocks have of their own, by variables of the address space for it.
+    int64_t shared_bytes() const {
+        constexpr unsigned kShared = 3;
+        int64_t bytes = 0;
+        for (const llvm::GlobalVariable& variable : llvm_->globals()) {
+            if (variable.getAddressSpace() != kShared) continue;
+            bytes += static_cast<int64_t>(llvm_->getDataLayout().getTypeAllocSize(variable.getValueType()));
+        }
+        return bytes;
+    }
+
     Stages stages_;
     const Options& options_;
     llvm::LLVMContext context_;

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "codegen/backend.h"
 #include "codegen/llvm/machine.h"
+#include "codegen/llvm/snippets/races.h"
+#include "codegen/snippet_text.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {
@@ -19,16 +21,16 @@ constexpr const char* kSection = "weft_shared";
 // What CUDA gives a block of static shared memory.
 constexpr int64_t kMostShared = int64_t{48} << 10;
 
-const Location& first_snippet(const ir::Module& module) {
-    static const Location nowhere;
+// Of the first snippet that has such memory.
+Location shared_place(const ir::Module& module) {
+    Location out;
     for (const auto& function : module.functions) {
-        const ir::Op* found = nullptr;
         ir::walk(function->body, [&](const ir::Op& op) {
-            if (op.code == ir::Opcode::Snippet && found == nullptr) found = &op;
+            if (op.code == ir::Opcode::Snippet && !out && op.text.find("__shared__") != std::string::npos)
+                out = op.location;
         });
-        if (found != nullptr) return found->location;
     }
-    return nowhere;
+    return out;
 }
 
 // Bytes of all shared variables, which become places behind weft_shared_memory().
@@ -63,17 +65,12 @@ int64_t place_shared(const ir::Module& source, llvm::Module& module) {
         variable->eraseFromParent();
         used += bytes;
     }
-    if (used > kMostShared) {
-        throw UserError(ErrorKind::Value,
-                        "the native snippets of this kernel take " + std::to_string(used) +
-                            " bytes of __shared__ memory: a block has " + std::to_string(kMostShared),
-                        first_snippet(source));
-    }
+    check_shared(source, used);
     return used;
 }
 
 // `kernel` as it was becomes the function that runs items; its name belongs to what runs blocks of them.
-void enter_by_blocks(llvm::Module& module, llvm::Function& kernel, int64_t shared) {
+void enter_by_blocks(llvm::Module& module, llvm::Function& kernel, int64_t shared, bool races) {
     const std::string name = kernel.getName().str();
     kernel.setName(name + ".items");
     kernel.setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -82,10 +79,11 @@ void enter_by_blocks(llvm::Module& module, llvm::Function& kernel, int64_t share
     llvm::IRBuilder<> b(llvm::BasicBlock::Create(module.getContext(), "blocks", entry));
     auto* pointer = b.getPtrTy();
     auto* word = b.getInt64Ty();
-    auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, word, word, word}, false);
+    auto* type =
+        llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, word, word, word, b.getInt32Ty()}, false);
     b.CreateCall(type, declared(module, "weft_run_blocks", type),
                  {&kernel, entry->getArg(0), entry->getArg(1), entry->getArg(2), entry->getArg(3),
-                  b.getInt64(static_cast<uint64_t>(shared))});
+                  b.getInt64(static_cast<uint64_t>(shared)), b.getInt32(races ? 1 : 0)});
     b.CreateRetVoid();
 }
 
@@ -102,12 +100,22 @@ bool calls_blocks(const llvm::Module& module) {
 
 }  // namespace
 
+void check_shared(const ir::Module& source, int64_t bytes) {
+    if (bytes <= kMostShared) return;
+    throw UserError(ErrorKind::Value,
+                    "the threads of a block of this kernel share " + std::to_string(bytes) +
+                        " bytes of memory: a block has " + std::to_string(kMostShared),
+                    shared_place(source));
+}
+
 void use_blocks(const ir::Module& source, llvm::Module& module) {
     if (!calls_blocks(module)) return;
     const int64_t shared = place_shared(source, module);
+    const bool races = shared > 0 && has_checked_snippets(source);
+    if (races) tell_accesses(source, module);
     for (const auto& function : source.functions) {
         if (function->kind == ir::FunctionKind::Kernel) {
-            enter_by_blocks(module, *module.getFunction(entry_symbol(function->name)), shared);
+            enter_by_blocks(module, *module.getFunction(entry_symbol(function->name)), shared, races);
         }
     }
     auto* byte = llvm::Type::getInt8Ty(module.getContext());
