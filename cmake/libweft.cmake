@@ -4,6 +4,8 @@ file(GLOB device_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/device/*.h")
 weft_embed(device_headers embedded_device_headers ${device_headers})
 file(GLOB snippet_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/device/snippets/*.h")
 weft_embed(snippet_headers embedded_snippet_headers ${snippet_headers})
+file(GLOB cxx_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/device/cxx/*.h")
+weft_embed(cxx_headers embedded_cxx_headers ${cxx_headers})
 
 # The builtins written in the kernel language, parsed by Python while building.
 set(prelude_script "${PROJECT_SOURCE_DIR}/tools/embed_prelude.py")
@@ -22,8 +24,8 @@ endif()
 
 configure_file(cmake/version.cpp.in "${weft_generated_dir}/version.cpp" @ONLY)
 
-add_library(weft SHARED ${weft_sources_weft} ${embedded_device_headers} ${embedded_snippet_headers} ${embedded_prelude}
-                        "${weft_generated_dir}/version.cpp")
+add_library(weft SHARED ${weft_sources_weft} ${embedded_device_headers} ${embedded_snippet_headers} ${embedded_cxx_headers}
+                        ${embedded_prelude} "${weft_generated_dir}/version.cpp")
 find_package(Threads REQUIRED)
 target_include_directories(weft PUBLIC "${PROJECT_SOURCE_DIR}/src" "${weft_generated_dir}")
 target_link_libraries(weft PRIVATE weft_compile_options weft_keep_statics Threads::Threads ${CMAKE_DL_LIBS})

@@ -6,7 +6,7 @@
 namespace weft_device {
 
 template <class T>
-inline int32_t lower_bound(const void* data, int64_t stride, int32_t begin, int32_t end, T value) {
+WEFT_DEVICE inline int32_t lower_bound(const void* data, int64_t stride, int32_t begin, int32_t end, T value) {
     const int32_t last = begin < end ? end - 1 : begin;  // what is above all elements is sorted in at the last one
     while (begin < end) {
         const int32_t middle = begin + (end - begin) / 2;
@@ -23,10 +23,10 @@ inline int32_t lower_bound(const void* data, int64_t stride, int32_t begin, int3
 
 }  // namespace weft_device
 
-#define WEFT_LOWER_BOUND(name, Parameter, Number)                                                                     \
-    extern "C" int32_t weft_lower_bound_##name(const void* data, int64_t, int64_t stride, int32_t begin, int32_t end, \
-                                               Parameter value) {                                                     \
-        return weft_device::lower_bound(data, stride, begin, end, Number{value});                                     \
+#define WEFT_LOWER_BOUND(name, Parameter, Number)                                                                    \
+    extern "C" WEFT_DEVICE int32_t weft_lower_bound_##name(const void* data, int64_t, int64_t stride, int32_t begin, \
+                                                           int32_t end, Parameter value) {                           \
+        return weft_device::lower_bound(data, stride, begin, end, Number{value});                                    \
     }
 WEFT_EACH_SCALAR(WEFT_LOWER_BOUND)
 #undef WEFT_LOWER_BOUND

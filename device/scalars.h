@@ -10,9 +10,9 @@ template <uint16_t Infinity>
 struct Half {
     uint16_t bits;
 
-    bool is_nan() const { return (bits & 0x7fff) > Infinity; }
-    int32_t order() const { return (bits & 0x8000) != 0 ? -(bits & 0x7fff) : bits; }
-    friend bool operator<(Half a, Half b) { return !a.is_nan() && !b.is_nan() && a.order() < b.order(); }
+    WEFT_DEVICE bool is_nan() const { return (bits & 0x7fff) > Infinity; }
+    WEFT_DEVICE int32_t order() const { return (bits & 0x8000) != 0 ? -(bits & 0x7fff) : bits; }
+    WEFT_DEVICE friend bool operator<(Half a, Half b) { return !a.is_nan() && !b.is_nan() && a.order() < b.order(); }
 };
 
 }  // namespace weft_device

@@ -12,3 +12,8 @@ using uint8_t = __UINT8_TYPE__;
 using uint16_t = __UINT16_TYPE__;
 using uint32_t = __UINT32_TYPE__;
 using uint64_t = __UINT64_TYPE__;
+
+// What a function of a device has before it, where compilers tell such functions from others.
+#ifndef WEFT_DEVICE
+#define WEFT_DEVICE
+#endif

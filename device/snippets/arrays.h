@@ -3,17 +3,17 @@
 
 #include "vectors.h"
 
-#ifdef __CUDA__
+#ifdef WEFT_NVPTX
 #pragma clang force_cuda_host_device begin
 #endif
 
-namespace weft {
+namespace weft_native {
 
 // An array as it lies in memory (ir/layout.h): a member of a struct, an element of an array.
 template <class T, int N>
 struct descriptor;
 
-}  // namespace weft
+}  // namespace weft_native
 
 namespace wp {
 
@@ -22,7 +22,7 @@ constexpr int ARRAY_MAX_DIMS = 8;
 struct shape_t {
     int dims[ARRAY_MAX_DIMS] = {};
     template <class I>
-    int operator[](I i) const {
+    __device__ int operator[](I i) const {
         return dims[i];
     }
 };
@@ -39,25 +39,25 @@ struct array_t {
 
     array_t() = default;
     template <int N>
-    array_t(const weft::descriptor<T, N>& d) : data(d.data), ndim(N) {
+    __device__ array_t(const weft_native::descriptor<T, N>& d) : data(d.data), ndim(N) {
         for (int i = 0; i < N; ++i) {
             shape.dims[i] = int(d.shape[i]);
             strides[i] = d.strides[i];
         }
     }
-    size_t size() const {
+    __device__ size_t size() const {
         size_t out = 1;
         for (int i = 0; i < ndim; ++i) out *= size_t(shape.dims[i]);
         return out;
     }
-    bool empty() const { return size() == 0; }
-    operator T*() const { return data; }
+    __device__ bool empty() const { return size() == 0; }
+    __device__ operator T*() const { return data; }
     template <class I>
-    T& operator[](I i) const {
+    __device__ T& operator[](I i) const {
         return ndim == 1 ? *(T*)((char*)data + int64_t(i) * strides[0]) : data[i];
     }
     template <class... I>
-    T& operator()(I... i) const {
+    __device__ T& operator()(I... i) const {
         static_assert(sizeof...(I) <= ARRAY_MAX_DIMS);
         int64_t offset = 0;
         int d = 0;
@@ -73,48 +73,48 @@ struct adj_array_t : array_t<T> {
 
     adj_array_t() = default;
     template <int N>
-    adj_array_t(const weft::descriptor<T, N>& d) : array_t<T>(d) {}
+    __device__ adj_array_t(const weft_native::descriptor<T, N>& d) : array_t<T>(d) {}
     template <class I>
-    T& operator[](I i) const {
+    __device__ T& operator[](I i) const {
         return this->data ? array_t<T>::operator[](i) : nowhere;
     }
     template <class... I>
-    T& operator()(I... i) const {
+    __device__ T& operator()(I... i) const {
         return this->data ? array_t<T>::operator()(i...) : nowhere;
     }
 };
 
 template <class T, class... I>
-inline T* address(const array_t<T>& a, I... i) {
+__device__ inline T* address(const array_t<T>& a, I... i) {
     return &a(i...);
 }
 template <class T, class... I>
-inline T* address(const adj_array_t<T>& a, I... i) {
+__device__ inline T* address(const adj_array_t<T>& a, I... i) {
     return &a(i...);
 }
 template <class T, class... I>
-inline T& index(const array_t<T>& a, I... i) {
+__device__ inline T& index(const array_t<T>& a, I... i) {
     return a(i...);
 }
 template <class T, class... I>
-inline T& index(const adj_array_t<T>& a, I... i) {
+__device__ inline T& index(const adj_array_t<T>& a, I... i) {
     return a(i...);
 }
 template <class T>
-inline T load(const T* place) {
+__device__ inline T load(const T* place) {
     return *place;
 }
 template <class T>
-inline void store(T* place, const weft::as<T>& value) {
+__device__ inline void store(T* place, const weft_native::as<T>& value) {
     *place = value;
 }
 template <class T>
-inline int len(const array_t<T>& a) {
+__device__ inline int len(const array_t<T>& a) {
     return a.shape[0];
 }
 // The array of fewer dimensions at the first indices.
 template <class T, class... I>
-inline array_t<T> view(const array_t<T>& a, I... i) {
+__device__ inline array_t<T> view(const array_t<T>& a, I... i) {
     array_t<T> out;
     out.data = &a(i...);
     out.ndim = a.ndim - int(sizeof...(I));
@@ -127,7 +127,7 @@ inline array_t<T> view(const array_t<T>& a, I... i) {
 
 }  // namespace wp
 
-namespace weft {
+namespace weft_native {
 
 template <class T, int N>
 struct descriptor {
@@ -136,23 +136,31 @@ struct descriptor {
     int64_t strides[N] = {};
 
     descriptor() = default;
-    descriptor(const wp::array_t<T>& a) : data(a.data) {
+    __device__ descriptor(const wp::array_t<T>& a) : data(a.data) {
         for (int i = 0; i < N; ++i) {
             shape[i] = a.shape.dims[i];
             strides[i] = a.strides[i];
         }
     }
-    operator T*() const { return data; }
+    __device__ operator T*() const { return data; }
     template <class I>
-    T& operator[](I i) const {
+    __device__ T& operator[](I i) const {
         return wp::array_t<T>(*this)[i];
     }
     template <class... I>
-    T& operator()(I... i) const {
+    __device__ T& operator()(I... i) const {
         return wp::array_t<T>(*this)(i...);
     }
 };
 
+#ifdef WEFT_PRINTED
+#define WEFT_UPDATE(name, place, value, direct, expression)                   \
+    if constexpr (direct) {                                                   \
+        return weft::atomic_##name(place, T(value));                          \
+    } else {                                                                  \
+        return weft::atomic_update(place, [&](T old) { return expression; }); \
+    }
+#else
 template <int Size>
 struct word_of;
 template <>
@@ -169,7 +177,7 @@ struct word_of<8> {
 };
 // Replaces *place by next(*place); returns what was there.
 template <class T, class Next>
-inline T update(T* place, const Next& next) {
+__device__ inline T update(T* place, const Next& next) {
     using Word = typename word_of<sizeof(T)>::type;
     Word seen = __atomic_load_n((Word*)place, __ATOMIC_RELAXED);
     while (true) {
@@ -179,96 +187,104 @@ inline T update(T* place, const Next& next) {
             return old;
     }
 }
+#define WEFT_UPDATE(name, place, value, direct, expression)                      \
+    if constexpr (direct) {                                                      \
+        return __atomic_fetch_##name(place, value, __ATOMIC_RELAXED);            \
+    } else {                                                                     \
+        return weft_native::update(place, [&](T old) { return T(expression); }); \
+    }
+#endif
 
-}  // namespace weft
+}  // namespace weft_native
 
-#define WEFT_ATOMIC(name, Name, direct, expression)                                              \
-    template <class T>                                                                           \
-    inline T atomic##Name(T* place, weft::as<T> value) {                                         \
-        if constexpr (direct) {                                                                  \
-            return __atomic_fetch_##name(place, value, __ATOMIC_RELAXED);                        \
-        } else {                                                                                 \
-            return weft::update(place, [&](T old) { return expression; });                       \
-        }                                                                                        \
-    }                                                                                            \
-    template <class T>                                                                           \
-    inline T atomic##Name(const wp::array_t<T>& a, weft::as<T> value) {                          \
-        return atomic##Name(a.data, value);                                                      \
-    }                                                                                            \
-    namespace wp {                                                                               \
-    template <class T>                                                                           \
-    inline T atomic_##name(T* place, weft::as<T> value) {                                        \
-        return atomic##Name(place, value);                                                       \
-    }                                                                                            \
-    template <unsigned N, class T>                                                               \
-    inline vec_t<N, T> atomic_##name(vec_t<N, T>* place, vec_t<N, T> value) {                    \
-        for (unsigned i = 0; i < N; ++i) value[i] = atomic##Name(&place->c[i], value[i]);        \
-        return value;                                                                            \
-    }                                                                                            \
-    template <class T>                                                                           \
-    inline T atomic_##name(const array_t<T>& a, int i, const weft::as<T>& value) {               \
-        return atomic_##name(&a(i), value);                                                      \
-    }                                                                                            \
-    template <class T>                                                                           \
-    inline T atomic_##name(const array_t<T>& a, int i, int j, const weft::as<T>& value) {        \
-        return atomic_##name(&a(i, j), value);                                                   \
-    }                                                                                            \
-    template <class T>                                                                           \
-    inline T atomic_##name(const array_t<T>& a, int i, int j, int k, const weft::as<T>& value) { \
-        return atomic_##name(&a(i, j, k), value);                                                \
-    }                                                                                            \
-    template <class T>                                                                           \
-    inline T atomic_##name(const adj_array_t<T>& a, int i, const weft::as<T>& value) {           \
-        return a.data ? atomic_##name(&a(i), value) : T{};                                       \
-    }                                                                                            \
-    template <class T>                                                                           \
-    inline T atomic_##name(const adj_array_t<T>& a, int i, int j, const weft::as<T>& value) {    \
-        return a.data ? atomic_##name(&a(i, j), value) : T{};                                    \
-    }                                                                                            \
+#define WEFT_ATOMIC(name, Name, direct, expression)                                                                \
+    template <class T>                                                                                             \
+    __device__ inline T atomic##Name(T* place, weft_native::as<T> value) {                                         \
+        WEFT_UPDATE(name, place, value, direct, expression)                                                        \
+    }                                                                                                              \
+    template <class T>                                                                                             \
+    __device__ inline T atomic##Name(const wp::array_t<T>& a, weft_native::as<T> value) {                          \
+        return atomic##Name(a.data, value);                                                                        \
+    }                                                                                                              \
+    namespace wp {                                                                                                 \
+    template <class T>                                                                                             \
+    __device__ inline T atomic_##name(T* place, weft_native::as<T> value) {                                        \
+        return atomic##Name(place, value);                                                                         \
+    }                                                                                                              \
+    template <unsigned N, class T>                                                                                 \
+    __device__ inline vec_t<N, T> atomic_##name(vec_t<N, T>* place, vec_t<N, T> value) {                           \
+        for (unsigned i = 0; i < N; ++i) value[i] = atomic##Name(&place->c[i], value[i]);                          \
+        return value;                                                                                              \
+    }                                                                                                              \
+    template <class T>                                                                                             \
+    __device__ inline T atomic_##name(const array_t<T>& a, int i, const weft_native::as<T>& value) {               \
+        return atomic_##name(&a(i), value);                                                                        \
+    }                                                                                                              \
+    template <class T>                                                                                             \
+    __device__ inline T atomic_##name(const array_t<T>& a, int i, int j, const weft_native::as<T>& value) {        \
+        return atomic_##name(&a(i, j), value);                                                                     \
+    }                                                                                                              \
+    template <class T>                                                                                             \
+    __device__ inline T atomic_##name(const array_t<T>& a, int i, int j, int k, const weft_native::as<T>& value) { \
+        return atomic_##name(&a(i, j, k), value);                                                                  \
+    }                                                                                                              \
+    template <class T>                                                                                             \
+    __device__ inline T atomic_##name(const adj_array_t<T>& a, int i, const weft_native::as<T>& value) {           \
+        return a.data ? atomic_##name(&a(i), value) : T{};                                                         \
+    }                                                                                                              \
+    template <class T>                                                                                             \
+    __device__ inline T atomic_##name(const adj_array_t<T>& a, int i, int j, const weft_native::as<T>& value) {    \
+        return a.data ? atomic_##name(&a(i, j), value) : T{};                                                      \
+    }                                                                                                              \
     }
 
-#define WEFT_DIRECT (__is_integral(T) || weft::same<T, float> || weft::same<T, double>)
+#define WEFT_DIRECT (weft_native::is_integer<T> || weft_native::same<T, float> || weft_native::same<T, double>)
 WEFT_ATOMIC(add, Add, WEFT_DIRECT, old + value)
 WEFT_ATOMIC(sub, Sub, WEFT_DIRECT, old - value)
-WEFT_ATOMIC(min, Min, __is_integral(T), value < old ? value : old)
-WEFT_ATOMIC(max, Max, __is_integral(T), old < value ? value : old)
-WEFT_ATOMIC(and, And, __is_integral(T), old& value)
-WEFT_ATOMIC(or, Or, __is_integral(T), old | value)
-WEFT_ATOMIC(xor, Xor, __is_integral(T), old ^ value)
+WEFT_ATOMIC(min, Min, weft_native::is_integer<T>, value < old ? value : old)
+WEFT_ATOMIC(max, Max, weft_native::is_integer<T>, old < value ? value : old)
+WEFT_ATOMIC(and, And, weft_native::is_integer<T>, old& value)
+WEFT_ATOMIC(or, Or, weft_native::is_integer<T>, old | value)
+WEFT_ATOMIC(xor, Xor, weft_native::is_integer<T>, old ^ value)
 
 template <class T>
-inline T atomicExch(T* place, weft::as<T> value) {
-    return weft::update(place, [&](T) { return value; });
+__device__ inline T atomicExch(T* place, weft_native::as<T> value) {
+    WEFT_UPDATE(exchange, place, value, false, (void(old), value))
 }
 template <class T>
-inline T atomicCAS(T* place, weft::as<T> expected, weft::as<T> value) {
-    using Word = typename weft::word_of<sizeof(T)>::type;
+__device__ inline T atomicCAS(T* place, weft_native::as<T> expected, weft_native::as<T> value) {
+#ifdef WEFT_PRINTED
+    return weft::atomic_compare(place, T(expected), T(value));
+#else
+    using Word = typename weft_native::word_of<sizeof(T)>::type;
     Word seen = __builtin_bit_cast(Word, expected);
     __atomic_compare_exchange_n((Word*)place, &seen, __builtin_bit_cast(Word, value), false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
     return __builtin_bit_cast(T, seen);
+#endif
 }
 template <class T>
-inline T atomicExch(const wp::array_t<T>& a, weft::as<T> value) {
+__device__ inline T atomicExch(const wp::array_t<T>& a, weft_native::as<T> value) {
     return atomicExch(a.data, value);
 }
 template <class T>
-inline T atomicCAS(const wp::array_t<T>& a, weft::as<T> expected, weft::as<T> value) {
+__device__ inline T atomicCAS(const wp::array_t<T>& a, weft_native::as<T> expected, weft_native::as<T> value) {
     return atomicCAS(a.data, expected, value);
 }
 namespace wp {
 template <class T>
-inline T atomic_exch(const array_t<T>& a, int i, const weft::as<T>& value) {
+__device__ inline T atomic_exch(const array_t<T>& a, int i, const weft_native::as<T>& value) {
     return atomicExch(&a(i), value);
 }
 template <class T>
-inline T atomic_cas(const array_t<T>& a, int i, const weft::as<T>& expected, const weft::as<T>& value) {
+__device__ inline T atomic_cas(const array_t<T>& a, int i, const weft_native::as<T>& expected,
+                               const weft_native::as<T>& value) {
     return atomicCAS(&a(i), expected, value);
 }
 }  // namespace wp
 
 using namespace wp;
 
-#ifdef __CUDA__
+#ifdef WEFT_NVPTX
 #pragma clang force_cuda_host_device end
 #endif

@@ -67,6 +67,8 @@ def dump(arguments):
     architecture = arguments.arch or ("sm_75" if arguments.kind == "ptx" else "")
     if architecture:
         backend = "llvm-nvptx"
+    if arguments.kind in ("cuda", "maca"):
+        backend, architecture = "cxx-maca", ""
     kinds = _core.dump_kinds(backend)
     if arguments.kind not in kinds:
         sys.exit(f"backend {backend} shows: {', '.join(kinds)}")
@@ -103,8 +105,8 @@ def make_parser():
     dumped.add_argument(
         "--kind",
         default="ir",
-        help="source-ir (as lowered), ir (after the passes, the default), llvm, asm, cxx (C++ text), or ptx (for "
-        "launches whose arrays lie densely and are under 2 GiB)",
+        help="source-ir (as lowered), ir (after the passes, the default), llvm, asm, cxx (C++ text), cuda or maca (C++ "
+        "text for GPUs, as one file), or ptx (for launches whose arrays lie densely and are under 2 GiB)",
     )
     dumped.add_argument("--arch", default="", help="of the GPU to compile for, as sm_90 (ptx without it: sm_75)")
     dumped.add_argument("--adjoint", action="store_true", help="the adjoint instead of the kernel")

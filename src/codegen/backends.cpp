@@ -5,6 +5,7 @@
 #include "codegen/backend.h"
 #include "codegen/build_id.h"
 #include "codegen/cxx/host.h"
+#include "codegen/cxx/maca.h"
 
 namespace weft::codegen {
 namespace {
@@ -63,6 +64,7 @@ const std::vector<BackendInfo>& backends() {
         {"llvm-cpu", llvm_cpu_key, true, open_llvm_cpu},
         {"cxx-host", cxx::host_key, true, cxx::open_host},
         {kGpuBackend, llvm_nvptx_key, false, open_llvm_nvptx},
+        {kMacaBackend, cxx::maca_key, false, cxx::open_maca},
     };
     return all;
 }

@@ -65,7 +65,7 @@ class Types {
     // As it lies in memory.
     std::string stored(Type type) {
         if (!type.is(TypeKind::Array)) return name(type);
-        return "weft::descriptor<" + name(type.target()) + ", " + std::to_string(type.ndim()) + ">";
+        return "weft_native::descriptor<" + name(type.target()) + ", " + std::to_string(type.ndim()) + ">";
     }
 
     const std::string& definitions() const { return definitions_; }
@@ -116,7 +116,7 @@ std::string assertion_texts(const ir::Op& op) {
         begin = end + 1;
     }
     return out + "    return \"assertion failed in a native snippet\";\n}\n" +
-           "#undef assert\n#define assert(condition) ((condition) ? (void)0 : weft::assert_failed("
+           "#undef assert\n#define assert(condition) ((condition) ? (void)0 : weft_native::assert_failed("
            "weft_assertion(__LINE__), weft_launch, weft_item))\n";
 }
 
@@ -140,7 +140,7 @@ std::string with_places(const ir::Op& op, std::string_view source) {
 }
 
 // One snippet: its types, its text as a function, and the function that is called.
-std::string definition(const ir::Op& op, size_t index, bool places) {
+std::string definition(const ir::Op& op, size_t index, bool places, const SnippetRewrite& rewrite) {
     const ir::SnippetHeader header(op.text);
     const std::string number = std::to_string(index);
     const bool returns = !header.results.empty() && header.results.front() == "return";
@@ -221,8 +221,8 @@ std::string definition(const ir::Op& op, size_t index, bool places) {
         out += assertion_texts(op);
     }
     out += "WEFT_INLINE " + result + " body(" + parameters + ") {\n";
-    out +=
-        places ? with_places(op, header.source) : "#line 1 \"snippet:" + number + "\"\n" + std::string(header.source);
+    const std::string source = rewrite ? rewrite(header.source) : std::string(header.source);
+    out += places ? with_places(op, source) : "#line 1 \"snippet:" + number + "\"\n" + source;
     out += "\n#line 1 \"end:" + number + "\"\n}\n#undef assert\n#define assert(condition) ((void)0)\n";
     out += "extern \"C\" WEFT_INLINE_ENTRY void " + snippet_symbol(op) + "(" + arguments + ") {\n" + setup + "    ";
     if (returns) out += "const auto& weft_returned = ";
@@ -250,13 +250,13 @@ std::string snippet_symbol(const ir::Op& snippet) {
     return "weft_snippet_" + hasher.hex().substr(0, 32);
 }
 
-SnippetText snippet_text(const ir::Module& module, bool places) {
+SnippetText snippet_text(const ir::Module& module, bool places, const SnippetRewrite& rewrite) {
     SnippetText out;
     std::set<std::string> made;
     for (const auto& function : module.functions) {
         ir::walk(function->body, [&](const ir::Op& op) {
             if (op.code != ir::Opcode::Snippet || !made.insert(snippet_symbol(op)).second) return;
-            out.source += definition(op, out.snippets.size(), places);
+            out.source += definition(op, out.snippets.size(), places, rewrite);
             out.snippets.push_back(&op);
         });
     }

@@ -4,7 +4,9 @@
 // LaunchShape and the address of the item's number come last.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/ir.h"
@@ -21,7 +23,9 @@ struct SnippetText {
 bool has_checked_snippets(const ir::Module& module);
 // Snippets of equal text and types have one symbol.
 std::string snippet_symbol(const ir::Op& snippet);
+// What a snippet's source is compiled as; its lines stay.
+using SnippetRewrite = std::function<std::string(std::string_view source)>;
 // Of all snippets of the module; none: no source. `places`: #line speaks of the user's files instead.
-SnippetText snippet_text(const ir::Module& module, bool places = false);
+SnippetText snippet_text(const ir::Module& module, bool places = false, const SnippetRewrite& rewrite = {});
 
 }  // namespace weft::codegen

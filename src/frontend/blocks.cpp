@@ -70,7 +70,7 @@ Entity FunctionLowering::special_shared_array(const Expr& e, std::vector<Argumen
     std::string memory = instances_.unique_name("shared");
     std::ranges::replace(memory, '.', '_');
     std::string text =
-        "using element = weft::without_reference<decltype(value)>;\n"
+        "using element = weft_native::without_reference<decltype(value)>;\n"
         "__shared__ __attribute__((aligned(16))) unsigned char " +
         memory + "[" + n +
         " * sizeof(element)];\n"

@@ -9,52 +9,15 @@
 #include <string_view>
 
 #include "ir/snippet_header.h"
+#include "ir/snippet_words.h"
 
 namespace weft::opt {
 namespace {
 
 using Words = std::vector<std::string_view>;
 
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; }
-
-// Identifiers, numbers and operators; no comments; a literal of text is one word.
-Words words_of(std::string_view text) {
-    constexpr auto kOperators =
-        std::to_array<std::string_view>({"<<=", ">>=", "->*", "...", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=",
-                                         "|=",  "^=",  "==",  "!=",  "<=", ">=", "&&", "||", "<<", ">>", "->", "::"});
-    Words out;
-    for (size_t i = 0; i < text.size();) {
-        const std::string_view rest = text.substr(i);
-        size_t length = 1;
-        bool skipped = false;
-        if (std::isspace(static_cast<unsigned char>(text[i])) != 0) {
-            skipped = true;
-        } else if (rest.starts_with("//")) {
-            length = std::min(rest.find('\n'), rest.size());
-            skipped = true;
-        } else if (rest.starts_with("/*")) {
-            length = std::min(rest.find("*/", 2), rest.size() - 2) + 2;
-            skipped = true;
-        } else if (text[i] == '"' || text[i] == '\'') {
-            while (length < rest.size() && rest[length] != rest[0]) length += rest[length] == '\\' ? 2 : 1;
-            length = std::min(length + 1, rest.size());
-        } else if (is_letter(text[i])) {
-            while (length < rest.size() && (is_letter(rest[length]) || rest[length] == '.')) {
-                if (rest[length] == '.' && std::isdigit(static_cast<unsigned char>(rest[0])) == 0) break;
-                ++length;
-            }
-        } else {
-            const auto found = std::ranges::find_if(kOperators, [&](auto one) { return rest.starts_with(one); });
-            if (found != kOperators.end()) length = found->size();
-        }
-        if (!skipped) out.push_back(rest.substr(0, length));
-        i += length;
-    }
-    return out;
-}
-
 bool is_name(std::string_view word) {
-    return is_letter(word[0]) && std::isdigit(static_cast<unsigned char>(word[0])) == 0;
+    return ir::is_letter(word[0]) && std::isdigit(static_cast<unsigned char>(word[0])) == 0;
 }
 
 bool assigns(std::string_view word) {
@@ -76,7 +39,7 @@ bool takes_values(std::string_view word) {
 
 class Reader {
   public:
-    explicit Reader(std::string_view text) : words_(words_of(text)) {}
+    explicit Reader(std::string_view text) : words_(ir::snippet_words(text)) {}
 
     bool writes(std::string_view name) const {
         for (size_t i = 0; i < words_.size(); ++i) {
@@ -119,7 +82,7 @@ class Reader {
     bool taken_before(size_t at) const {
         if (at > 0 && (word(at - 1) == "++" || word(at - 1) == "--")) return true;
         const bool address = at > 0 && word(at - 1) == "&";
-        if (address && (at < 2 || (!is_letter(word(at - 2)[0]) && word(at - 2) != ")" && word(at - 2) != "]"))) {
+        if (address && (at < 2 || (!ir::is_letter(word(at - 2)[0]) && word(at - 2) != ")" && word(at - 2) != "]"))) {
             return true;
         }
         int depth = 0;

@@ -56,6 +56,8 @@ def test_help_everywhere(warp_cli, words):
         ("llvm", "define"),
         ("asm", ".text"),
         ("cxx", "weft_kernel_scale"),
+        ("cuda", "__global__ void __launch_bounds__(1024) weft_kernel_scale("),
+        ("maca", "// Weft: C++ for MACA"),
         ("ptx", ".target sm_75"),
     ],
 )

@@ -321,3 +321,25 @@ def test_what_has_no_gradient_is_refused_by_name():
     with pytest.raises(wp.WarpGradientError, match="made in the kernel that is chosen"), wp.Tape() as tape:
         wp.launch(chosen_array, dim=1, inputs=[x, o])
         tape.backward(o)
+
+
+@pytest.mark.parametrize("dtype", [wp.float16, wp.bfloat16, wp.float32, wp.float64, wp.int8, wp.int16, wp.uint64])
+def test_items_that_add_to_one_place(backend, dtype):
+    """Side by side or one after the other: the sums are exact in all of these types."""
+
+    def kernel(total: wp.array(dtype=dtype), out: wp.array2d(dtype=dtype)):
+        i, j = wp.tid()
+        n = dtype(0)
+        for _ in range(2):
+            n += dtype(1)
+        wp.atomic_add(total, 0, dtype(1))
+        wp.atomic_sub(total, 1, n)
+        out[i, j] = n
+
+    made = wp.Kernel(kernel, key=f"adds_{dtype.__name__}", module=wp.Module(f"adds_{dtype.__name__}"))
+    total, out = wp.zeros(2, dtype=dtype), wp.zeros((5, 7), dtype=dtype)
+    wp.launch(made, (5, 7), inputs=[total, out])
+    sums = total.numpy()
+    if dtype is wp.bfloat16:  # given as its bits
+        sums = (sums.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_array_equal(sums.astype(np.float64), [35, -70 if dtype is not wp.uint64 else float(2**64 - 70)])

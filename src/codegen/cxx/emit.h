@@ -3,11 +3,14 @@
 
 #include <string>
 
+#include "codegen/backend.h"
+#include "codegen/cxx/flavour.h"
 #include "ir/ir.h"
 
 namespace weft::codegen::cxx {
 
-// The program without its prelude. Kernels become entries (backend.h), functions static functions.
-std::string emit(const ir::Module& module);
+// The program without its prelude and without the text of its snippets, which it declares. Kernels become entries: of
+// the host as backend.h says, of a GPU as llvm/nvptx/thread_entry.cpp tells.
+std::string emit(const ir::Module& module, Flavour flavour, const Options& options);
 
 }  // namespace weft::codegen::cxx

@@ -1,126 +1,59 @@
 #include "codegen/cxx/host.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <elf.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <string_view>
 
 #include "base/error.h"
 #include "codegen/build_id.h"
-#include "codegen/cxx/emit.h"
-#include "codegen/cxx/prelude.h"
-#include "embedded/device_headers.h"
+#include "codegen/cxx/process.h"
+#include "codegen/cxx/source.h"
+#include "codegen/shared_memory.h"
 
 namespace weft::codegen::cxx {
 namespace {
 
 // WEFT_CXX, else the first of the usual names on the path; empty when there is none.
 std::string find_compiler() {
-    const char* path = std::getenv("PATH");
-    const auto search = [&](const std::string& name) -> std::string {
-        if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : std::string();
-        std::string rest = path != nullptr ? path : "/usr/bin:/bin";
-        while (!rest.empty()) {
-            const auto colon = rest.find(':');
-            const std::string candidate = rest.substr(0, colon) + "/" + name;
-            if (access(candidate.c_str(), X_OK) == 0) return candidate;
-            rest = colon == std::string::npos ? std::string() : rest.substr(colon + 1);
-        }
-        return {};
-    };
-    if (const char* wanted = std::getenv("WEFT_CXX"); wanted != nullptr && *wanted != '\0') return search(wanted);
+    if (const std::string wanted = environment("WEFT_CXX"); !wanted.empty()) return find_program(wanted);
     for (const char* name : {"c++", "g++", "clang++"}) {
-        if (std::string found = search(name); !found.empty()) return found;
+        if (std::string found = find_program(name); !found.empty()) return found;
     }
     return {};
 }
 
-class Folder {
-  public:
-    Folder() {
-        path_ = (std::filesystem::temp_directory_path() / "weft-XXXXXX").string();
-        if (mkdtemp(path_.data()) == nullptr)
-            throw UserError(ErrorKind::Unsupported, "no folder for temporary files: " + path_);
+// Bytes that __shared__ variables take in a library: their section, without what stands at its beginning
+// (device/cxx/host_items.h).
+int64_t shared_bytes(std::string_view library) {
+    constexpr std::string_view kSection = "weft_shared";
+    const auto read = [&](auto& out, uint64_t offset) {
+        WEFT_CHECK(offset <= library.size() && sizeof out <= library.size() - offset, "a library is cut short");
+        std::memcpy(&out, library.data() + offset, sizeof out);
+    };
+    Elf64_Ehdr header;
+    read(header, 0);
+    Elf64_Shdr names;
+    read(names, header.e_shoff + uint64_t{header.e_shstrndx} * sizeof names);
+    for (uint64_t i = 0; i < header.e_shnum; ++i) {
+        Elf64_Shdr section;
+        read(section, header.e_shoff + i * sizeof section);
+        const uint64_t name = names.sh_offset + section.sh_name;
+        if (name >= library.size() || std::strcmp(library.data() + name, kSection.data()) != 0) continue;
+        return static_cast<int64_t>(section.sh_size) - static_cast<int64_t>(sizeof(uint64_t));
     }
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-    const std::string& path() const { return path_; }
-
-  private:
-    std::string path_;
-};
-
-void write_file(const std::string& path, std::string_view text) {
-    std::ofstream stream(path, std::ios::binary);
-    stream.write(text.data(), static_cast<std::streamsize>(text.size()));
-    stream.close();
-    if (!stream) throw UserError(ErrorKind::Unsupported, "cannot write " + path);
-}
-
-std::string read_file(const std::string& path) {
-    std::ifstream stream(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-// Runs a program, its output going to `log`; gives the exit status.
-int run(const std::vector<std::string>& command, const std::string& log) {
-    std::vector<char*> words;
-    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    pid_t child = 0;
-    const int failed = posix_spawn(&child, words[0], &actions, nullptr, words.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) return 127;
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0) {
-        // A host program that reaps all children itself leaves no status: the output file tells then.
-        if (errno != EINTR) return 0;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
-bool calls_device_library(const ir::Module& module) {
-    bool found = false;
-    for (const auto& function : module.functions) {
-        ir::walk(function->body, [&](const ir::Op& op) { found = found || op.code == ir::Opcode::Native; });
-    }
-    return found;
-}
-
-std::string program(const ir::Module& module) {
-    std::string text = host_prelude();
-    if (calls_device_library(module)) {
-        text += "\n";
-        for (const auto& [name, contents] : embedded::device_headers()) {
-            text += "#include \"" + std::string(name) + "\"\n";
-        }
-    }
-    return text + "\n" + emit(module);
+    return 0;
 }
 
 class HostBackend final : public Backend {
   public:
     std::vector<std::string> dump_kinds() const override { return {"cxx"}; }
 
-    std::string dump(const ir::Module& module, const Options&, const std::string&) override { return emit(module); }
+    std::string dump(const ir::Module& module, const Options& options, const std::string&) override {
+        return readable(module, Flavour::Host, options);
+    }
 
     Image compile(const ir::Module& module, const Options& options, std::vector<StageTime>* times) override {
         auto start = std::chrono::steady_clock::now();
@@ -134,11 +67,10 @@ class HostBackend final : public Backend {
         if (compiler.empty()) {
             throw UserError(ErrorKind::Unsupported, "no C++ compiler: install g++ or clang++, or set WEFT_CXX");
         }
-        const std::string text = program(module);
+        const std::string text = source(module, Flavour::Host, options);
         stage("emit");
         const Folder folder;
         write_file(folder.file("kernel.cpp"), text);
-        for (const auto& [name, contents] : embedded::device_headers()) write_file(folder.file(name), contents);
         const std::string library = folder.file("kernel.so");
         const std::string log = folder.file("log");
         // Wrapping integers, no contraction, no folding of library functions: the same bits as every other backend.
@@ -147,7 +79,7 @@ class HostBackend final : public Backend {
                                             options.optimize == 0 ? "-O0" : "-O1",
                                             "-fPIC",
                                             "-shared",
-                                            "-w",
+                                            "-Werror=return-type",
                                             "-fno-fast-math",
                                             "-fno-builtin",
                                             "-fwrapv",
@@ -157,15 +89,14 @@ class HostBackend final : public Backend {
                                             "-fno-math-errno",
                                             "-fvisibility=hidden",
                                             options.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
-                                            "-I" + folder.path()};
+                                            "-Wl,-z,defs"};
         if (options.line_info) command.emplace_back("-g");
         command.insert(command.end(),
                        {folder.file("kernel.cpp"), "-o", library, "-nodefaultlibs", "-lm", "-lc", "-lgcc"});
         const int status = run(command, log);
         Image image{ImageFormat::SharedLibrary, read_file(library)};
-        if (status != 0 || image.bytes.empty()) {
-            throw InternalError(compiler + " refuses generated code:\n" + read_file(log).substr(0, 4000));
-        }
+        if (status != 0 || image.bytes.empty()) throw_compiler_error(module, compiler, read_file(log));
+        check_shared_memory(module, shared_bytes(image.bytes));
         stage("generate");
         return image;
     }

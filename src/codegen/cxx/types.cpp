@@ -14,27 +14,26 @@ namespace {
 // Words of C++, and names that the printed text uses itself.
 const std::set<std::string_view>& reserved() {
     static const std::set<std::string_view> words = {
-        "alignas",     "alignof",   "and",        "and_eq",    "asm",      "auto",         "bitand",
-        "bitor",       "bool",      "break",      "case",      "catch",    "char",         "char8_t",
-        "char16_t",    "char32_t",  "class",      "compl",     "concept",  "const",        "consteval",
-        "constexpr",   "constinit", "const_cast", "continue",  "co_await", "co_return",    "co_yield",
-        "decltype",    "default",   "delete",     "do",        "double",   "dynamic_cast", "else",
-        "enum",        "explicit",  "export",     "extern",    "false",    "float",        "for",
-        "friend",      "goto",      "if",         "inline",    "int",      "long",         "mutable",
-        "namespace",   "new",       "noexcept",   "not",       "not_eq",   "nullptr",      "operator",
-        "or",          "or_eq",     "private",    "protected", "public",   "register",     "reinterpret_cast",
-        "requires",    "return",    "short",      "signed",    "sizeof",   "static",       "static_assert",
-        "static_cast", "struct",    "switch",     "template",  "this",     "thread_local", "throw",
-        "true",        "try",       "typedef",    "typeid",    "typename", "union",        "unsigned",
-        "using",       "virtual",   "void",       "volatile",  "wchar_t",  "while",        "xor",
-        "xor_eq",      "typeof",    "main",       "weft",      "item",     "int8_t",       "int16_t",
-        "int32_t",     "int64_t",   "uint8_t",    "uint16_t",  "uint32_t", "uint64_t",     "arguments",
-        "shape",       "begin",     "end",        "linux",     "unix",
+        "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
+        "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr",
+        "constinit", "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete",
+        "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+        "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+        "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
+        "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
+        "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union",
+        "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "typeof", "main",
+        "weft", "item", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
+        "arguments", "shape", "begin", "end", "linux", "unix", "program",
+        // Macros of the headers that compilers of GPUs begin with, and what those know without a header.
+        "NULL", "EOF", "NAN", "INFINITY", "HUGE_VAL", "HUGE_VALF", "RAND_MAX", "BUFSIZ", "assert", "errno", "stdin",
+        "stdout", "stderr", "isnan", "isinf", "isfinite", "isnormal", "signbit", "fpclassify", "isgreater", "isless",
+        "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "printf", "malloc", "free",
     // Functions of C that the prelude declares, which a function of the user's may not redefine.
 #define MATH(Name, name, operands, kind) #name, #name "f",
 #include "ir/math.def"
 #undef MATH
-        "fmod",        "fmodf"};
+        "fmod", "fmodf"};
     return words;
 }
 

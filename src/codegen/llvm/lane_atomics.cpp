@@ -20,7 +20,9 @@ void LaneEmitter::atomic(const ir::Op& op) {
     const ir::Type type = op.operands[1]->type;
     const bool used = used_.contains(op.result());
     if (!used && op.text == opt::kOwnElement && a.affine == nullptr && is_run(type, a)) return own_update(op, a);
-    if (!used && a.uniform() && op.atomic() == ir::AtomicKind::Add && type.has_float_elements()) {
+    // Sums of halves are rounded one by one.
+    const bool sums = type.has_float_elements() && ir::scalar_bits(type.element()) >= 32;
+    if (!used && a.uniform() && op.atomic() == ir::AtomicKind::Add && sums) {
         return reduce(op, a);
     }
     if (a.affine != nullptr) {

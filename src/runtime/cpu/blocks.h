@@ -11,7 +11,7 @@ namespace weft::runtime {
 // Lanes of a warp.
 inline constexpr int kWarp = 32;
 
-// What the code of an item reads of its place (device/snippets/threads.h has the same).
+// What the code of an item reads of its place (device/snippets/host_threads.h has the same).
 struct ThreadState {
     int32_t thread = 0;  // in its block
     int32_t block = 0;

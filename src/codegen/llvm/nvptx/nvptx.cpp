@@ -18,9 +18,9 @@
 #include "codegen/llvm/nvptx/nvptx_machine.h"
 #include "codegen/llvm/nvptx/vector_sums.h"
 #include "codegen/llvm/optimize.h"
-#include "codegen/llvm/snippets/blocks.h"
 #include "codegen/llvm/snippets/snippets.h"
 #include "codegen/llvm/stages.h"
+#include "codegen/shared_memory.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {
@@ -91,7 +91,7 @@ class Work {
         emit_module(module, *llvm_, options, machine);
         stages_.end("emit");
         link_snippets(module, *llvm_, options, machine);
-        check_shared(module, shared_bytes());
+        check_shared_memory(module, shared_bytes());
         stages_.end("snippets");
         link_device_library(*llvm_, machine);
         link_libdevice(*llvm_);

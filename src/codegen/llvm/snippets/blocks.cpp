@@ -13,25 +13,12 @@
 #include "codegen/llvm/machine.h"
 #include "codegen/llvm/snippets/races.h"
 #include "codegen/snippet_text.h"
+#include "codegen/shared_memory.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {
 
 constexpr const char* kSection = "weft_shared";
-// What CUDA gives a block of static shared memory.
-constexpr int64_t kMostShared = int64_t{48} << 10;
-
-// Of the first snippet that has such memory.
-Location shared_place(const ir::Module& module) {
-    Location out;
-    for (const auto& function : module.functions) {
-        ir::walk(function->body, [&](const ir::Op& op) {
-            if (op.code == ir::Opcode::Snippet && !out && op.text.find("__shared__") != std::string::npos)
-                out = op.location;
-        });
-    }
-    return out;
-}
 
 // Bytes of all shared variables, which become places behind weft_shared_memory().
 int64_t place_shared(const ir::Module& source, llvm::Module& module) {
@@ -65,7 +52,7 @@ int64_t place_shared(const ir::Module& source, llvm::Module& module) {
         variable->eraseFromParent();
         used += bytes;
     }
-    check_shared(source, used);
+    check_shared_memory(source, used);
     return used;
 }
 
@@ -99,14 +86,6 @@ bool calls_blocks(const llvm::Module& module) {
 }
 
 }  // namespace
-
-void check_shared(const ir::Module& source, int64_t bytes) {
-    if (bytes <= kMostShared) return;
-    throw UserError(ErrorKind::Value,
-                    "the threads of a block of this kernel share " + std::to_string(bytes) +
-                        " bytes of memory: a block has " + std::to_string(kMostShared),
-                    shared_place(source));
-}
 
 void use_blocks(const ir::Module& source, llvm::Module& module) {
     if (!calls_blocks(module)) return;

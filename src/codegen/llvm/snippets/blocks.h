@@ -12,7 +12,4 @@ namespace weft::codegen::llvm_backend {
 // where there is too much shared memory.
 void use_blocks(const ir::Module& source, llvm::Module& module);
 
-// Throws UserError (Value) where static shared memory is more than a block has.
-void check_shared(const ir::Module& source, int64_t bytes);
-
 }  // namespace weft::codegen::llvm_backend

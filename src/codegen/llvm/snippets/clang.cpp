@@ -29,12 +29,12 @@ constexpr const char* kInclude = "#include \"threads.h\"\n";
 
 class Collector : public clang::DiagnosticConsumer {
   public:
-    explicit Collector(std::vector<ClangMessage>& out) : out_(out) {}
+    explicit Collector(std::vector<CompilerMessage>& out) : out_(out) {}
 
     void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& info) override {
         DiagnosticConsumer::HandleDiagnostic(level, info);
         if (level < clang::DiagnosticsEngine::Error && level != clang::DiagnosticsEngine::Note) return;
-        ClangMessage message;
+        CompilerMessage message;
         message.is_note = level == clang::DiagnosticsEngine::Note;
         llvm::SmallString<128> text;
         info.FormatDiagnostic(text);
@@ -52,7 +52,7 @@ class Collector : public clang::DiagnosticConsumer {
     }
 
   private:
-    std::vector<ClangMessage>& out_;
+    std::vector<CompilerMessage>& out_;
 };
 
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files(const std::string& source) {
@@ -108,7 +108,7 @@ std::vector<const char*> command(const std::string& triple, const Options& optio
 }
 
 void set_up(clang::CompilerInvocation& invocation, const std::vector<const char*>& words, Collector& collector,
-            const std::vector<ClangMessage>& messages) {
+            const std::vector<CompilerMessage>& messages) {
     auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
     auto diagnostics = clang::CompilerInstance::createDiagnostics(options.get(), &collector, false);
     const bool understood = clang::CompilerInvocation::CreateFromArgs(invocation, words, *diagnostics);
@@ -129,7 +129,7 @@ class Preambles {
 
   private:
     static std::unique_ptr<clang::PrecompiledPreamble> make(const std::vector<const char*>& words) {
-        std::vector<ClangMessage> messages;
+        std::vector<CompilerMessage> messages;
         Collector collector(messages);
         clang::CompilerInvocation invocation;
         set_up(invocation, words, collector, messages);
@@ -154,7 +154,7 @@ class Preambles {
 
 std::unique_ptr<llvm::Module> run_clang(llvm::LLVMContext& context, const std::string& triple,
                                         const std::string& source, const Options& options,
-                                        std::vector<ClangMessage>& messages) {
+                                        std::vector<CompilerMessage>& messages) {
     static Preambles preambles;
     Collector collector(messages);
     const std::vector<const char*> words = command(triple, options);

@@ -23,48 +23,6 @@ namespace {
 
 #if WEFT_SNIPPETS
 
-constexpr size_t kShown = 4;  // further messages
-
-// The snippet and its line that a message is about; where it is about what follows a snippet, the end of that.
-Location place_of(const ClangMessage& message, const SnippetText& text) {
-    const auto colon = message.file.find(':');
-    const std::string kind = message.file.substr(0, colon);
-    if (colon == std::string::npos || (kind != "snippet" && kind != "end")) return {};
-    const ir::Op& op = *text.snippets.at(std::stoul(message.file.substr(colon + 1)));
-    return kind == "snippet" ? snippet_place(op, message.line, message.column) : snippet_place(op, 1 << 20, 1);
-}
-
-std::string note_of(const ClangMessage& message, const SnippetText& text) {
-    const Location place = place_of(message, text);
-    return (message.is_note ? "" : "also: ") + message.text + (place ? ", line " + std::to_string(place.line) : "");
-}
-
-[[noreturn]] void refuse(const std::vector<ClangMessage>& messages, const SnippetText& text) {
-    // The first error in a snippet; what clang says of the headers belongs to the call that led there.
-    auto first = std::ranges::find_if(messages, [&](const ClangMessage& m) { return !m.is_note && place_of(m, text); });
-    if (first == messages.end()) {
-        first = std::ranges::find_if(messages, [&](const ClangMessage& m) { return bool(place_of(m, text)); });
-    }
-    // Else it is about what was made of the function's parameters, such as one whose name is a word of C++.
-    if (first == messages.end()) {
-        const std::string reason = messages.empty() ? "no reason given" : messages.front().text;
-        throw UserError(ErrorKind::Syntax, "the native function does not compile: " + reason,
-                        text.snippets.front()->location);
-    }
-    std::string what = first->is_note ? messages.front().text : first->text;
-    std::vector<std::string> notes;
-    if (what.find("file not found") != std::string::npos) {
-        notes.emplace_back(
-            "native snippets include no headers: numbers, mathematics, vectors, arrays and atomics are there");
-    }
-    for (auto m = first + 1; m != messages.end() && notes.size() < kShown; ++m) {
-        if (place_of(*m, text)) notes.push_back(note_of(*m, text));
-    }
-    UserError error(ErrorKind::Syntax, "the native snippet does not compile: " + what, place_of(*first, text));
-    for (std::string& note : notes) error = error.with_note(std::move(note));
-    throw error;
-}
-
 // The snippet that the code of `name` belongs to: all that a snippet defines lies in a namespace of its own.
 const ir::Op& snippet_of(llvm::StringRef name, const SnippetText& text) {
     constexpr llvm::StringLiteral kNamespace = "weft_snippet_";
@@ -153,11 +111,7 @@ void check_repeated(llvm::Module& made, const SnippetText& text) {
         if (op->snippet_use() != ir::SnippetUse::Repeat) continue;
         llvm::Function* function = made.getFunction(snippet_symbol(*op));
         if (!has_effects(*function, static_cast<unsigned>(op->operands.size()))) continue;
-        throw UserError(ErrorKind::Gradient,
-                        "the backward pass needs what this native function returns, but running it again would change "
-                        "memory a second time",
-                        op->location)
-            .with_note("give @wp.func_native a replay_snippet that returns the same and changes nothing");
+        throw repeated_snippet_error(*op);
     }
 }
 
@@ -170,7 +124,7 @@ void link_snippets(const ir::Module& module, [[maybe_unused]] llvm::Module& targ
     const SnippetText text = snippet_text(module);
     if (text.snippets.empty()) return;
 #if WEFT_SNIPPETS
-    std::vector<ClangMessage> messages;
+    std::vector<CompilerMessage> messages;
     const auto translated = [&](const std::string& source, const Options& how) {
         messages.clear();
         return run_clang(target.getContext(), target.getTargetTriple(), source, how, messages);
@@ -182,7 +136,7 @@ void link_snippets(const ir::Module& module, [[maybe_unused]] llvm::Module& targ
         plain.line_info = false;
         made = translated(text.source, plain);
     }
-    if (!made) refuse(messages, text);
+    if (!made) throw snippet_error(messages, text);
     check_calls(*made, text, machine);
     made->setDataLayout(target.getDataLayout());
     const bool repeats = std::ranges::any_of(
