@@ -28,7 +28,7 @@ std::string find_compiler() {
 // Bytes that __shared__ variables take in a library: their section, without what stands at its beginning
 // (device/cxx/host_items.h).
 int64_t shared_bytes(std::string_view library) {
-    constexpr std::string_view kSection = "weft_shared";
+    constexpr std::string_view kSection("weft_shared", sizeof "weft_shared");  // with its end
     const auto read = [&](auto& out, uint64_t offset) {
         WEFT_CHECK(offset <= library.size() && sizeof out <= library.size() - offset, "a library is cut short");
         std::memcpy(&out, library.data() + offset, sizeof out);
@@ -41,7 +41,7 @@ int64_t shared_bytes(std::string_view library) {
         Elf64_Shdr section;
         read(section, header.e_shoff + i * sizeof section);
         const uint64_t name = names.sh_offset + section.sh_name;
-        if (name >= library.size() || std::strcmp(library.data() + name, kSection.data()) != 0) continue;
+        if (name >= library.size() || !library.substr(name).starts_with(kSection)) continue;
         return static_cast<int64_t>(section.sh_size) - static_cast<int64_t>(sizeof(uint64_t));
     }
     return 0;
