@@ -99,8 +99,8 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
 }
 
-// What a failed assert of each line says, as a format of printf.
-std::string assertion_texts(const ir::Op& op) {
+// What a failed assert of each line says, as a format of printf. `places`: lines are called those of the file.
+std::string assertion_texts(const ir::Op& op, bool places) {
     const std::string_view source = ir::SnippetHeader(op.text).source;
     std::string out = "WEFT_INLINE const char* weft_assertion(int line) {\n";
     int line = 1;
@@ -111,7 +111,8 @@ std::string assertion_texts(const ir::Op& op) {
             std::string text;
             const Location place = snippet_place(op, line, static_cast<int>(at) + 1);
             for (const char c : "assertion failed" + render("", place, {})) text += c == '%' ? "%%" : std::string(1, c);
-            out += "    if (line == " + std::to_string(line) + ") return " + cxx::quoted(text) + ";\n";
+            const int called = places && place.file != nullptr ? place.line : line;
+            out += "    if (line == " + std::to_string(called) + ") return " + cxx::quoted(text) + ";\n";
         }
         begin = end + 1;
     }
@@ -218,7 +219,7 @@ std::string definition(const ir::Op& op, size_t index, bool places, const Snippe
         pass("const void*", "weft_launch");
         pass("wp::int64", "weft_item");
         setup += "    const void* weft_launch = weft_shape;\n    const wp::int64 weft_item = *weft_at;\n";
-        out += assertion_texts(op);
+        out += assertion_texts(op, places);
     }
     out += "WEFT_INLINE " + result + " body(" + parameters + ") {\n";
     const std::string source = rewrite ? rewrite(header.source) : std::string(header.source);

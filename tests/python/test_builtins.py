@@ -123,10 +123,10 @@ USUAL = (-2.0, 2.0, ())
 # fmt: off
 BY_HAND = [
     "address_of", "adjoint", "array", "atomic_add", "atomic_and", "atomic_exch", "atomic_max", "atomic_min",
-    "atomic_or", "atomic_sub", "atomic_xor", "block_dim", "cast", "empty", "expect_eq", "expect_near", "expect_neq",
-    "full", "grad", "identity", "len", "lower_bound", "mat", "matrix", "matrix_from_cols", "matrix_from_rows", "ones",
-    "print", "printf", "quat_identity", "range", "static", "texture_sample", "tid", "transform_identity", "type",
-    "vec", "vector", "zeros",
+    "atomic_or", "atomic_sub", "atomic_xor", "block_dim", "block_idx", "cast", "empty", "expect_eq", "expect_near",
+    "expect_neq", "full", "grad", "identity", "len", "lower_bound", "mat", "matrix", "matrix_from_cols",
+    "matrix_from_rows", "ones", "print", "printf", "quat_identity", "range", "shared_array", "static", "sync_threads",
+    "texture_sample", "thread_idx", "tid", "transform_identity", "type", "vec", "vector", "zeros",
 ]
 # fmt: on
 

@@ -120,6 +120,16 @@ def decompositions(x: wp.array(dtype=wp.float64), o: wp.array2d(dtype=wp.float64
 
 
 @wp.kernel
+def blocks(x: wp.array(dtype=wp.float64), o: wp.array2d(dtype=wp.float64)):
+    i = wp.tid()
+    row = wp.shared_array(shape=(4,), dtype=wp.float64)
+    t = wp.thread_idx()
+    row[t] = x[i]
+    wp.sync_threads()
+    o[i, 0] = row[3 - t] + wp.float64(wp.block_idx())
+
+
+@wp.kernel
 def prints(x: wp.array(dtype=wp.float64), o: wp.array2d(dtype=wp.float64)):
     i = wp.tid()
     if i == 3:
@@ -169,6 +179,17 @@ def test_backward(kernel):
 
     ours, other = on_both(run)
     assert ours.tobytes() == other.tobytes() and np.isfinite(ours).all() and (ours != 0).any()
+
+
+@pytest.mark.host("is about the CPU's two backends")
+def test_blocks():
+    def run():
+        o = wp.zeros((N, 4), dtype=wp.float64)
+        wp.launch(blocks, N, inputs=[wp.array(X, dtype=wp.float64), o], block_dim=4)
+        return o.numpy()[:, 0]
+
+    for o in on_both(run):
+        np.testing.assert_array_equal(o, np.append(X[3::-1], X[:3:-1] + 1.0))
 
 
 @pytest.mark.host("is about the CPU's two backends")

@@ -310,6 +310,6 @@ def test_a_barrier_that_some_never_reach_is_an_error():
 
 
 def test_too_much_shared_memory():
-    with pytest.raises(wp.WarpCodegenError, match="take 80000 bytes of __shared__ memory: a block has 49152") as error:
+    with pytest.raises(wp.WarpCodegenError, match="share 80000 bytes of memory: a block has 49152") as error:
         wp.launch(too_much_kernel, 1, inputs=[wp.zeros(1, dtype=int, device="cpu")], device="cpu")
     assert "def too_much" in error.value.text

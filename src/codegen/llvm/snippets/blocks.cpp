@@ -12,8 +12,8 @@
 #include "codegen/backend.h"
 #include "codegen/llvm/machine.h"
 #include "codegen/llvm/snippets/races.h"
-#include "codegen/snippet_text.h"
 #include "codegen/shared_memory.h"
+#include "codegen/snippet_text.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {
