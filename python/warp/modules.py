@@ -281,13 +281,13 @@ class Module:
         """What is loaded: (context of the device, block size) -> the code; launches load as well."""
         cpu, gpus = get_device("cpu"), [device for device in get_cuda_devices() if device.has_context]
         for kernel in list(self._live):
+            loaded_on = [device for device in gpus if kernel._is_loaded_on(device)]
             for block_dim in kernel._block_dims():
-                # Blocks of one thread are the CPU's, and where it has no others all others are a GPU's.
-                if block_dim == 1 or config.enable_cpu_blocks:
+                # Blocks of one thread are the CPU's; others may be, where it has them or no GPU runs the kernel.
+                if block_dim == 1 or config.enable_cpu_blocks or not loaded_on:
                     self._exec(cpu, block_dim)
-                for device in gpus if block_dim > 1 else ():
-                    if kernel._is_loaded_on(device):
-                        self._exec(device, block_dim)
+                for device in loaded_on if block_dim > 1 else ():
+                    self._exec(device, block_dim)
         return self._execs
 
     def _compiled_block_dims(self):

@@ -111,13 +111,27 @@ codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std:
     return options;
 }
 
+namespace {
+
+// In names of code that a launch's promise chooses.
+const char* suffix_of(codegen::Promise promise) {
+    switch (promise) {
+        case codegen::Promise::None:
+            return "";
+        case codegen::Promise::Dense:
+            return " dense";
+        case codegen::Promise::Narrow:
+            return " narrow";
+    }
+    return "";
+}
+
+}  // namespace
+
 std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promise promise, int bound) {
     const bool on_host = device.capabilities().host_memory;
     const std::lock_guard lock(mutex_);
-    auto& slot = loaded_[device.backend() + " " + device.architecture() +
-                         (promise == codegen::Promise::Narrow  ? " narrow"
-                          : promise == codegen::Promise::Dense ? " dense"
-                                                               : "") +
+    auto& slot = loaded_[device.backend() + " " + device.architecture() + suffix_of(promise) +
                          (bound > 0 ? " " + std::to_string(bound) : "")];
     // What failed may have wanted for memory.
     if (slot == nullptr || slot->failed()) {

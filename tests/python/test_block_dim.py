@@ -112,3 +112,16 @@ def test_modules_know_their_sizes(blocks):
     assert [size for _, size in own.module.execs] == [4]
     wp.launch(own, dim=1, inputs=[wp.zeros(1, dtype=int)])
     assert sorted(size for _, size in own.module.execs) == [1, 4]
+
+
+def test_sizes_stay_known_when_blocks_are_switched_off():
+    @wp.kernel(module="unique")
+    def own(n: wp.array[int]):
+        n[0] = wp.block_dim()
+
+    n = wp.zeros(1, dtype=int)
+    for enabled, size in ((False, 1), (True, 4), (False, 1)):
+        wp.config.enable_cpu_blocks = enabled
+        wp.launch(own, dim=1, inputs=[n], block_dim=4)
+        assert n.numpy()[0] == size
+    assert sorted(size for _, size in own.module.execs) == [1, 4]
