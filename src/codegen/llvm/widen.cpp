@@ -54,7 +54,10 @@ void widen(llvm::Function& wide, const llvm::Function& scalar) {
             out = b.CreateFNeg(operand(0));
         } else if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&inst)) {
             llvm::SmallVector<llvm::Value*, 3> operands;
-            for (unsigned i = 0; i < call->arg_size(); ++i) operands.push_back(operand(i));
+            for (unsigned i = 0; i < call->arg_size(); ++i) {
+                const bool constant = call->paramHasAttr(i, llvm::Attribute::ImmArg);
+                operands.push_back(constant ? call->getArgOperand(i) : operand(i));
+            }
             out = b.CreateIntrinsic(vector_of(inst.getType()), call->getIntrinsicID(), operands);
         }
         WEFT_CHECK(out != nullptr, name + " has '" + inst.getOpcodeName() + "': no vectors are made of it");
