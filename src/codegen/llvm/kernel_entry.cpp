@@ -18,6 +18,21 @@ Value* byte_address(llvm::IRBuilder<>& b, Value* base, int64_t offset) {
     return b.CreateGEP(b.getInt8Ty(), base, b.getInt64(static_cast<uint64_t>(offset)));
 }
 
+Value* holds(llvm::IRBuilder<>& b, const LaneCondition& condition, const Scalars& leaves) {
+    if (condition.kind == LaneCondition::Kind::Equals) {
+        return b.CreateICmpEQ(leaves[condition.leaf], b.getInt64(static_cast<uint64_t>(condition.value)));
+    }
+    const auto ndim = static_cast<size_t>(condition.value);
+    Value* span = b.getInt64(0);
+    for (size_t d = 0; d < ndim; ++d) {
+        Value* extent = leaves[condition.leaf + 1 + d];
+        Value* stride =
+            b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, leaves[condition.leaf + 1 + ndim + d], b.getFalse());
+        span = b.CreateAdd(span, b.CreateMul(extent, stride));
+    }
+    return b.CreateICmpULT(span, b.getInt64(uint64_t{1} << 31));
+}
+
 }  // namespace
 
 void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::Function& target,
@@ -73,8 +88,7 @@ void emit_kernel_entry(ModuleContext& module, const ir::Function& kernel, llvm::
     }
     Value* by_lanes = single;
     for (const LaneCondition& condition : bodies.empty() ? std::vector<LaneCondition>() : bodies[0].conditions) {
-        Value* holds = b.CreateICmpEQ(leaves[condition.leaf], b.getInt64(static_cast<uint64_t>(condition.value)));
-        by_lanes = b.CreateAnd(by_lanes, holds);
+        by_lanes = b.CreateAnd(by_lanes, holds(b, condition, leaves));
     }
     llvm::BasicBlock* before = b.GetInsertBlock();
     b.CreateBr(row);

@@ -88,6 +88,25 @@ Value* LaneEmitter::remainder_offsets(const LaneAddress& a) {
     return out;
 }
 
+void LaneEmitter::demand(const LaneCondition& condition) {
+    if (std::ranges::find(conditions_, condition) == conditions_.end()) conditions_.push_back(condition);
+}
+
+bool LaneEmitter::counts_narrow(const ir::Op& at) const {
+    const auto is_narrow = [&](const ir::Value* v) {
+        return !is_vector(scalar(v)) || (v->type.is_signed() && ir::scalar_bits(v->type.element()) <= 32);
+    };
+    return llvm::isa<llvm::Argument>(value(at.operands[0])[0]) &&
+           std::all_of(at.operands.begin() + 1, at.operands.end(), is_narrow);
+}
+
+Value* LaneEmitter::narrow_offsets(const ir::Value* v, Value* extent, Value* stride) {
+    auto* word = builder_.getInt32Ty();
+    Value* places = builder_.CreateSExt(scalar(v), wide(word));
+    if (!non_negative_(v)) places = wrapped(places, builder_.CreateTrunc(extent, word));
+    return builder_.CreateMul(places, widen(builder_.CreateTrunc(stride, word)));
+}
+
 LaneAddress LaneEmitter::element(const ir::Op& op) {
     const Scalars& array = value(op.operands[0]);
     for (const Value* leaf : array) {
@@ -100,6 +119,11 @@ LaneAddress LaneEmitter::element(const ir::Op& op) {
         affine = affine && (!is_vector(scalar(v)) || forms_[v].affine || is_affine_remainder(v));
     }
     LaneAddress out;
+    const bool narrow = !affine && counts_narrow(op);
+    if (narrow) {
+        const auto* first = llvm::cast<llvm::Argument>(array[0]);
+        demand({first->getArgNo() - first_leaf_, static_cast<int64_t>(ndim), LaneCondition::Kind::IsNarrow});
+    }
     Value* bytes = nullptr;
     Value* other_bytes = nullptr;
     int steps = 0;
@@ -115,7 +139,7 @@ LaneAddress LaneEmitter::element(const ir::Op& op) {
         }
         const auto by_lane = [&] { return builder_.CreateMul(index(v, extent), widen(stride)); };
         if (!affine) {
-            out.offsets = sum(builder_, out.offsets, by_lane());
+            out.offsets = sum(builder_, out.offsets, narrow ? narrow_offsets(v, extent, stride) : by_lane());
             continue;
         }
         const bool remainder = is_affine_remainder(v);
@@ -127,10 +151,7 @@ LaneAddress LaneEmitter::element(const ir::Op& op) {
         if (step == 1 && d + 1 == ndim) {
             if (const auto* leaf = llvm::dyn_cast<llvm::Argument>(stride)) {
                 out.distance = ir::size_of(op.operands[0]->type.target());
-                const LaneCondition condition{leaf->getArgNo() - first_leaf_, out.distance};
-                if (std::find(conditions_.begin(), conditions_.end(), condition) == conditions_.end()) {
-                    conditions_.push_back(condition);
-                }
+                demand({leaf->getArgNo() - first_leaf_, out.distance});
             }
         }
         if (remainder) {
@@ -168,7 +189,9 @@ LaneAddress LaneEmitter::member_at(const ir::Op& op) {
     Value* size = builder_.getInt64(static_cast<uint64_t>(ir::size_of(uniform.element_type())));
     Value* place = index(op.operands[1], builder_.getInt64(static_cast<uint64_t>(uniform.part_count())));
     Value* bytes = builder_.CreateMul(place, widen_if(is_vector(place), size));
+    out.distance = 0;
     if (is_vector(bytes)) {
+        if (out.offsets != nullptr) out.offsets = builder_.CreateSExt(out.offsets, bytes->getType());
         out.offsets = sum(builder_, out.offsets, bytes);
         if (out.affine != nullptr) out.other_offsets = sum(builder_, out.other_offsets, bytes);
     } else {

@@ -25,8 +25,9 @@ struct NotForLanes {};
 struct LaneAddress {
     llvm::Value* base = nullptr;
     llvm::Value* step = nullptr;     // i64; null: 0
-    llvm::Value* offsets = nullptr;  // i64 a lane; null: 0
+    llvm::Value* offsets = nullptr;  // i64 a lane, or i32 where the launch promises that they suffice; null: 0
     int64_t distance = 0;            // the step in bytes where the launch is known to have it, else 0
+    int64_t member = 0;              // where in elements of `distance` bytes it lies
     // Where an index of the affine address may be negative and count from the end: whether it is not (i1), and the
     // address that holds in any case. Likewise where an index is the remainder of an affine one.
     llvm::Value* affine = nullptr;
@@ -145,6 +146,11 @@ class LaneEmitter {
         return x == nullptr ? y : y == nullptr ? x : b.CreateAdd(x, y);
     }
     LaneAddress element(const ir::Op& op);
+    void demand(const LaneCondition& condition);
+    // Whether the launch can promise that offsets of 32 bits reach all elements.
+    bool counts_narrow(const ir::Op& at) const;
+    // An index a lane as i32, and as bytes from the array's start.
+    llvm::Value* narrow_offsets(const ir::Value* v, llvm::Value* extent, llvm::Value* stride);
     llvm::Value* offset(llvm::Value* address, int64_t bytes);
     LaneAddress member_at(const ir::Op& op);
     llvm::Value* lane_offsets(const LaneAddress& a);
@@ -157,6 +163,9 @@ class LaneEmitter {
     llvm::Value* to_memory(ir::Scalar scalar, llvm::Value* v);
     // Whether the lanes' values fill one run of memory, number by number of one type.
     bool is_run(ir::Type type, const LaneAddress& a);
+    // Of how many numbers elements are that lie in a run of memory and have values of this type among these numbers; 0:
+    // they do not.
+    unsigned numbers_of_run(ir::Type type, const LaneAddress& a);
     // A run of all lanes' values is `count` vectors; of one of them the mask of its numbers.
     llvm::Value* run_mask(unsigned piece, unsigned count);
     Scalars load(ir::Type type, const LaneAddress& a);

@@ -1,6 +1,7 @@
 // Loads and stores of lanes: runs of memory where elements lie side by side, else rows, gathers and scatters.
 #include "codegen/llvm/lane_emitter.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "codegen/backend.h"
@@ -11,6 +12,16 @@ namespace weft::codegen::llvm_backend {
 using ir::Opcode;
 using ir::TypeKind;
 using llvm::Value;
+
+namespace {
+
+// LLVM would take the number out of the vector instead.
+Value* kept_in_memory(Value* loaded) {
+    llvm::cast<llvm::LoadInst>(loaded)->setVolatile(true);
+    return loaded;
+}
+
+}  // namespace
 
 llvm::Type* LaneEmitter::memory_type(ir::Scalar scalar) {
     return scalar == ir::Scalar::Bool ? builder_.getInt8Ty() : scalars_.type(scalar);
@@ -36,6 +47,21 @@ bool LaneEmitter::is_run(ir::Type type, const LaneAddress& a) {
     return at == ir::size_of(type);
 }
 
+unsigned LaneEmitter::numbers_of_run(ir::Type type, const LaneAddress& a) {
+    constexpr unsigned kMostForOne = 8;
+    if (is_run(type, a)) return static_cast<unsigned>(module_.leaves_of(type).size());
+    if (a.distance == 0 || a.offsets != nullptr) return 0;
+    const auto& leaves = module_.leaves_of(type);
+    if (leaves.empty() || leaves[0].kind != LeafKind::Number) return 0;
+    const int64_t size = std::max(ir::scalar_bits(leaves[0].scalar) / 8, 1);
+    const auto fits = [&](const Leaf& leaf) {
+        return leaf.kind == LeafKind::Number && leaf.scalar == leaves[0].scalar && (a.member + leaf.offset) % size == 0;
+    };
+    if (a.distance % size != 0 || !std::all_of(leaves.begin(), leaves.end(), fits)) return 0;
+    const auto count = static_cast<unsigned>(a.distance / size);
+    return count <= kMostForOne && LaneShuffles::can_be_grouped(count) ? count : 0;
+}
+
 Value* LaneEmitter::run_mask(unsigned piece, unsigned count) {
     if (count == 1) return mask_;
     llvm::SmallVector<int, 16> lanes;
@@ -55,18 +81,21 @@ Scalars LaneEmitter::load(ir::Type type, const LaneAddress& a) {
         }
         return out;
     }
-    if (is_run(type, a)) {
-        const auto count = static_cast<unsigned>(leaves.size());
+    if (const unsigned count = numbers_of_run(type, a); count > 0) {
         auto* vector = wide(memory_type(leaves[0].scalar));
+        const int64_t size = a.distance / count;
         Scalars pieces;
         for (unsigned piece = 0; piece < count; ++piece) {
-            Value* place = offset(a.base, a.distance * lanes_ / count * piece);
+            Value* place = offset(a.base, size * lanes_ * piece - a.member);
             pieces.push_back(mask_ == nullptr
                                  ? static_cast<Value*>(builder_.CreateAlignedLoad(vector, place, llvm::Align(1)))
                                  : builder_.CreateMaskedLoad(vector, place, llvm::Align(1), run_mask(piece, count),
                                                              llvm::Constant::getNullValue(vector)));
         }
-        for (Value* number : shuffles_.taken_apart(pieces)) out.push_back(from_memory(leaves[0].scalar, number));
+        const auto numbers = shuffles_.taken_apart(pieces);
+        for (const Leaf& leaf : leaves) {
+            out.push_back(from_memory(leaf.scalar, numbers[static_cast<size_t>((a.member + leaf.offset) / size)]));
+        }
         return out;
     }
     Value* places = lane_offsets(a);
@@ -114,9 +143,12 @@ LaneShuffles::Vectors LaneEmitter::load_rows(const Leaf& leaf, unsigned count, V
     llvm::SmallVector<llvm::Constant*, LaneShuffles::kRow> wanted;
     for (unsigned i = 0; i < LaneShuffles::kRow; ++i) wanted.push_back(builder_.getInt1(i < count));
     Value* start = offset(base, leaf.offset);
+    // By way of memory, as it takes longer to bring numbers of vectors to the registers of addresses.
+    Value* in_memory = laid_out(places);
     LaneShuffles::Vectors rows;
     for (unsigned lane = 0; lane < lanes_; ++lane) {
-        Value* place = builder_.CreateGEP(builder_.getInt8Ty(), start, builder_.CreateExtractElement(places, lane));
+        Value* place = builder_.CreateGEP(builder_.getInt8Ty(), start,
+                                          kept_in_memory(of_lane(in_memory, builder_.getInt32(lane))));
         rows.push_back(count == LaneShuffles::kRow
                            ? static_cast<Value*>(builder_.CreateAlignedLoad(row, place, llvm::Align(1)))
                            : builder_.CreateMaskedLoad(row, place, llvm::Align(1), llvm::ConstantVector::get(wanted),

@@ -195,6 +195,7 @@ void LaneEmitter::op(const ir::Op& op) {
             LaneAddress a = addresses_.at(op.operands[0]);
             a.base = offset(a.base, bytes);
             a.other_base = offset(a.other_base, bytes);
+            a.member += bytes;
             addresses_[op.result()] = a;
             return;
         }

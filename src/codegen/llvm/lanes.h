@@ -12,10 +12,15 @@
 
 namespace weft::codegen::llvm_backend {
 
-// A condition on the launch: this leaf of the kernel's parameters, counted through all of them, has this value.
+// A condition on the launch, about the leaf of the kernel's parameters with this number, counted through all of them.
 struct LaneCondition {
+    enum class Kind : uint8_t {
+        Equals,    // the leaf is `value`
+        IsNarrow,  // the array of `value` dimensions that begins with the leaf spans less than 2 GiB
+    };
     size_t leaf = 0;
     int64_t value = 0;
+    Kind kind = Kind::Equals;
     bool operator==(const LaneCondition&) const = default;
 };
 
