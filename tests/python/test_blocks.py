@@ -276,7 +276,7 @@ def test_what_is_no_race():
 @pytest.mark.host("found where threads take turns")
 @pytest.mark.parametrize("block_dim", [32, 96])
 def test_right_kernels_have_no_races(block_dim, monkeypatch):
-    import test_block_snippets as right
+    import test_portable_snippets as right
 
     monkeypatch.setattr(wp.config, "mode", "debug")
     for name in ("reduction", "histogram", "bitonic_sort", "stencil_with_halo", "shuffle_scan"):

@@ -1,4 +1,6 @@
-"""Blocks of threads in native snippets: shared memory, barriers and warps, for blocks of several sizes."""
+"""Blocks of threads in native snippets: shared memory, barriers and warps, for blocks of several sizes.
+
+Not here: those that run on every device, with warps of any size (test_portable_snippets.py)."""
 
 import numpy as np
 import pytest
@@ -6,100 +8,6 @@ import pytest
 import warp as wp
 
 SIZES = [32, 64, 96, 256, 1024]
-
-
-@wp.func_native("""
-    __shared__ int sum[1024];
-    const unsigned t = threadIdx.x;
-    sum[t] = x[i];
-    for (unsigned used = blockDim.x; used > 1;) {
-        __syncthreads();
-        const unsigned half = (used + 1) / 2;
-        if (t + half < used) sum[t] += sum[t + half];
-        used = half;
-    }
-    if (t == 0) out[blockIdx.x] = sum[0];
-""")
-def reduce(x: wp.array(dtype=int), out: wp.array(dtype=int), i: int): ...
-
-
-@wp.kernel
-def reduce_kernel(x: wp.array(dtype=int), out: wp.array(dtype=int)):
-    reduce(x, out, wp.tid())
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_reduction(size):
-    blocks = 37
-    values = np.random.default_rng(size).integers(-1000, 1000, blocks * size).astype(np.int32)
-    x, out = wp.array(values, dtype=int), wp.zeros(blocks, dtype=int)
-    for _ in range(3):
-        out.zero_()
-        wp.launch(reduce_kernel, blocks * size, inputs=[x, out], block_dim=size)
-        np.testing.assert_array_equal(out.numpy(), values.reshape(blocks, size).sum(axis=1))
-
-
-@wp.func_native("""
-    __shared__ float row[1024];
-    const int t = threadIdx.x, n = blockDim.x;
-    row[t] = x[i];
-    for (int size = 2; size <= n; size *= 2)
-        for (int step = size / 2; step > 0; step /= 2) {
-            __syncthreads();
-            const int other = t ^ step;
-            const bool up = (t & size) == 0;
-            if (other > t && (row[t] > row[other]) == up) {
-                const float kept = row[t];
-                row[t] = row[other];
-                row[other] = kept;
-            }
-        }
-    __syncthreads();
-    x[i] = row[t];
-""")
-def bitonic(x: wp.array(dtype=float), i: int): ...
-
-
-@wp.kernel
-def bitonic_kernel(x: wp.array(dtype=float)):
-    bitonic(x, wp.tid())
-
-
-@pytest.mark.parametrize("size", [32, 64, 256, 1024])
-def test_a_bitonic_sort(size):
-    values = np.random.default_rng(size).normal(size=5 * size).astype(np.float32)
-    x = wp.array(values, dtype=float)
-    wp.launch(bitonic_kernel, 5 * size, inputs=[x], block_dim=size)
-    np.testing.assert_array_equal(x.numpy(), np.sort(values.reshape(5, size), axis=1).ravel())
-
-
-@wp.func_native("""
-    __shared__ int warps[32];
-    const int lane = threadIdx.x % warpSize, warp = threadIdx.x / warpSize;
-    int sum = x[i];
-    for (int d = 1; d < warpSize; d *= 2) {
-        const int below = __shfl_up_sync(0xffffffff, sum, d);
-        if (lane >= d) sum += below;
-    }
-    if (lane == warpSize - 1) warps[warp] = sum;
-    __syncthreads();
-    for (int w = 0; w < warp; ++w) sum += warps[w];
-    out[i] = sum;
-""")
-def scan(x: wp.array(dtype=int), out: wp.array(dtype=int), i: int): ...
-
-
-@wp.kernel
-def scan_kernel(x: wp.array(dtype=int), out: wp.array(dtype=int)):
-    scan(x, out, wp.tid())
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_scan_by_shuffles(size):
-    values = np.random.default_rng(size).integers(-9, 9, 4 * size).astype(np.int32)
-    x, out = wp.array(values, dtype=int), wp.zeros(4 * size, dtype=int)
-    wp.launch(scan_kernel, 4 * size, inputs=[x, out], block_dim=size)
-    np.testing.assert_array_equal(out.numpy(), values.reshape(4, size).cumsum(axis=1).ravel())
 
 
 @wp.func_native("""
@@ -304,9 +212,9 @@ def test_a_barrier_that_some_never_reach_is_an_error():
         with pytest.raises(wp.WarpRuntimeError, match=message):
             wp.launch(kernel, 64, inputs=[out], block_dim=64, device="cpu")
             wp.synchronize()
-        sums = wp.zeros(2, dtype=int)
-        wp.launch(reduce_kernel, 64, inputs=[wp.ones(64, dtype=int), sums], block_dim=32)
-        np.testing.assert_array_equal(sums.numpy(), [32, 32])
+        bins = wp.zeros(16, dtype=int)
+        wp.launch(histogram_kernel, 64, inputs=[wp.ones(64, dtype=int), bins], block_dim=32)
+        np.testing.assert_array_equal(bins.numpy(), [0, 64] + [0] * 14)
 
 
 def test_too_much_shared_memory():

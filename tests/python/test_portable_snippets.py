@@ -1,4 +1,4 @@
-"""What blocks of threads are for, as native snippets: the same results on every device, for every size of blocks."""
+"""What blocks of threads are for, as native snippets: the same results on every device, whatever its warps."""
 
 import numpy as np
 import pytest
