@@ -328,12 +328,8 @@ void export_kernels(nb::module_& m) {
                     compiler.store(code.lazy_module(), options.backend, options.codegen, target);
                     return;
                 }
-                using enum codegen::Promise;
-                for (const codegen::Promise promise : {None, Dense, Narrow}) {
-                    if (promise == Narrow && !code.gpu_plan().narrows) continue;
-                    compiler.store(code.lazy_module(), codegen::kGpuBackend,
-                                   runtime::options_for_gpu(options.codegen, options.fuse_on_gpu, gpu, promise),
-                                   target);
+                for (const runtime::GpuForm& form : code.gpu_forms(gpu)) {
+                    compiler.store(code.lazy_module(), form.backend, form.options, target);
                 }
             },
             nb::arg("types"), nb::arg("adjoint"), nb::arg("directory"), nb::arg("gpu") = "",

@@ -99,6 +99,9 @@ inline constexpr const char* kGpuBackend = "llvm-nvptx";
 // And MetaX's.
 inline constexpr const char* kMacaBackend = "cxx-maca";
 
+// The one for an architecture of GPUs ("sm_90", "xcore1000").
+const char* gpu_backend(std::string_view architecture);
+
 // All backends of this build; the first is the default for the CPU.
 const std::vector<BackendInfo>& backends();
 const BackendInfo& backend(const std::string& name);

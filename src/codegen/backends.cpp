@@ -59,6 +59,10 @@ Backend& open_llvm_nvptx() {
 
 }  // namespace
 
+const char* gpu_backend(std::string_view architecture) {
+    return architecture.starts_with("xcore") ? kMacaBackend : kGpuBackend;
+}
+
 const std::vector<BackendInfo>& backends() {
     static const std::vector<BackendInfo> all = {
         {"llvm-cpu", llvm_cpu_key, true, open_llvm_cpu},

@@ -18,6 +18,11 @@ inline constexpr int kWarp = 32;            // blocks are multiples of it where 
 // are under 2^31, so that places in arrays are found in 32 bits. What the kernel writes is no memory of another array.
 inline constexpr int64_t kBoundedExtent = 1 << 29;
 
+// Threads of a block that code is made for where it needs a bound and the user sets none: MetaX's compiler assumes the
+// first itself, and a launch beyond what was said compiles anew.
+inline constexpr int kUsualBound = 512;
+inline constexpr int kLargestBound = 1024;
+
 enum class Promise : uint8_t { None, Dense, Narrow };
 
 // What launches must know of it.

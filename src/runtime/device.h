@@ -46,6 +46,8 @@ class Device {
 
     // What codegen::Options::architecture is to be for this device.
     virtual std::string architecture() const { return {}; }
+    // The threads of a block that code is made for where neither user nor launch says; 0: it needs no bound.
+    virtual int usual_bound() const { return 0; }
     // Between the host's memory and this device's. On return the host's memory is free again, or filled.
     virtual void copy_from_host(void* to, const void* from, int64_t bytes) = 0;
     virtual void copy_to_host(void* to, const void* from, int64_t bytes) = 0;

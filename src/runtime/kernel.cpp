@@ -128,8 +128,29 @@ const char* suffix_of(codegen::Promise promise) {
 
 }  // namespace
 
+std::vector<GpuForm> Code::gpu_forms(const std::string& architecture) {
+    using enum codegen::Promise;
+    std::vector<GpuForm> out;
+    const std::string backend = codegen::gpu_backend(architecture);
+    const auto add = [&](codegen::Promise promise, int bound) {
+        GpuForm form{backend, options_for_gpu(options_, fuse_on_gpu_, architecture, promise)};
+        if (form.options.max_threads == 0) form.options.max_threads = bound;
+        out.push_back(std::move(form));
+    };
+    if (backend == codegen::kMacaBackend) {
+        add(None, codegen::kUsualBound);
+        if (options_.max_threads == 0) add(None, codegen::kLargestBound);
+        return out;
+    }
+    add(None, 0);
+    add(Dense, 0);
+    if (gpu_plan().narrows) add(Narrow, 0);
+    return out;
+}
+
 std::shared_ptr<LoadedKernel> Code::loaded(const Device& device, codegen::Promise promise, int bound) {
     const bool on_host = device.capabilities().host_memory;
+    if (bound == 0) bound = device.usual_bound();
     const std::lock_guard lock(mutex_);
     auto& slot = loaded_[device.backend() + " " + device.architecture() + suffix_of(promise) +
                          (bound > 0 ? " " + std::to_string(bound) : "")];

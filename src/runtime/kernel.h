@@ -50,6 +50,12 @@ struct KernelOptions {
 codegen::Options options_for_gpu(codegen::Options options, bool fuse, const std::string& architecture,
                                  codegen::Promise promise);
 
+// How a kernel is compiled for some launches on a GPU.
+struct GpuForm {
+    std::string backend;
+    codegen::Options options;
+};
+
 namespace cuda {
 struct LaunchOrigin;
 }  // namespace cuda
@@ -90,17 +96,19 @@ class Code {
     // Waits for the host's; not to be called with the GIL held. Throws what the compile threw.
     codegen::KernelEntry wait();
     // The code for a device: asked for when first needed.
-    // `bound`: the threads of a block that it must serve where the user has set no bound; 0: any.
+    // `bound`: the threads of a block that it must serve where the user has set no bound; 0: the usual ones.
     std::shared_ptr<LoadedKernel> loaded(const Device& device, codegen::Promise promise = codegen::Promise::None,
                                          int bound = 0);
     // How it runs on a GPU in launches that promise enough; what a launch of blocks of `threads` does.
     const codegen::GpuLaunch& gpu_plan();
+    // What launches on a GPU of this architecture may ask for.
+    std::vector<GpuForm> gpu_forms(const std::string& architecture);
     codegen::Promise promise(const std::byte* arguments, const codegen::LaunchShape& shape, int64_t threads);
     std::shared_ptr<LoadedKernel> loaded();  // the host's
     bool is_compiled();                      // for any device
     // What a device launches, for a device whose code is not the host's; null while unknown.
     std::atomic<void*>& handle(int ordinal, codegen::Promise promise, int bound) {
-        const size_t form = bound > kUsualBound ? kPromises : static_cast<size_t>(promise);
+        const size_t form = bound > codegen::kUsualBound ? kPromises : static_cast<size_t>(promise);
         return handles_.at((kForms * static_cast<size_t>(ordinal)) + form);
     }
     bool has_handle(int ordinal) const {
@@ -153,7 +161,6 @@ class Code {
     // Code without promises, dense, narrow; for blocks beyond the usual bound, where code has bounds.
     static constexpr size_t kPromises = 3;
     static constexpr size_t kForms = kPromises + 1;
-    static constexpr int kUsualBound = 512;
     std::array<std::atomic<void*>, 32 * kForms> handles_{};
     std::atomic<codegen::KernelEntry> entry_{nullptr};
     std::atomic<bool> runs_blocks_{false};

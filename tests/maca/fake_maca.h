@@ -14,7 +14,8 @@
 #include <utility>
 
 #define __MACACC__ 1
-#define __global__ __attribute__((visibility("default")))
+#define FAKE_MACA_EXPORT __attribute__((visibility("default")))
+#define __global__
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
@@ -27,7 +28,7 @@
 #include "maca/services.h"
 
 extern "C" {
-__attribute__((visibility("default"), weak)) const fake_maca::Services* fake_maca_services;
+FAKE_MACA_EXPORT const fake_maca::Services* fake_maca_services = nullptr;
 }
 
 // ---- kernels ----
@@ -53,9 +54,13 @@ struct Entry<function> {
 }  // namespace fake_maca
 
 // mxcc writes one for each kernel; `bound`: of __launch_bounds__, 0 where there is none.
-#define FAKE_MACA_KERNEL(name, bound)                                                                  \
-    extern "C" __attribute__((visibility("default"))) const fake_maca::Kernel fake_maca_kernel_##name; \
+#define FAKE_MACA_KERNEL(name, bound)                                            \
+    extern "C" FAKE_MACA_EXPORT const fake_maca::Kernel fake_maca_kernel_##name; \
     const fake_maca::Kernel fake_maca_kernel_##name = fake_maca::Entry<&name>::kernel(bound);
+// And one for each variable that the host may ask for.
+#define FAKE_MACA_VARIABLE(name)                                       \
+    extern "C" FAKE_MACA_EXPORT void* const fake_maca_variable_##name; \
+    void* const fake_maca_variable_##name = &name;
 
 // ---- threads ----
 
@@ -174,24 +179,41 @@ T update(T* at, const Change& change) {
 
 }  // namespace fake_maca
 
-// The second parameter takes part in no deduction: atomicAdd(float*, 1).
-#define FAKE_MACA_ATOMIC(name, result)                                    \
-    template <typename T>                                                 \
-    T name(T* at, std::common_type_t<T> value) {                          \
+// For the types that CUDA has them for, and no others: sources may have their own for the rest.
+#define FAKE_MACA_ATOMIC(name, T, result)                                 \
+    inline T name(T* at, T value) {                                       \
         return fake_maca::update(at, [&](T old) -> T { return result; }); \
     }
-FAKE_MACA_ATOMIC(atomicAdd, old + value)
-FAKE_MACA_ATOMIC(atomicSub, old - value)
-FAKE_MACA_ATOMIC(atomicMin, value < old ? value : old)
-FAKE_MACA_ATOMIC(atomicMax, old < value ? value : old)
-FAKE_MACA_ATOMIC(atomicAnd, old& value)
-FAKE_MACA_ATOMIC(atomicOr, old | value)
-FAKE_MACA_ATOMIC(atomicXor, old ^ value)
-FAKE_MACA_ATOMIC(atomicExch, (static_cast<void>(old), value))
-FAKE_MACA_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
-FAKE_MACA_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
+using fake_maca_long = long long;
+using fake_maca_word = unsigned long long;
+#define FAKE_MACA_ATOMIC_OF_INTEGERS(name, result) \
+    FAKE_MACA_ATOMIC(name, int, result)            \
+    FAKE_MACA_ATOMIC(name, unsigned, result)       \
+    FAKE_MACA_ATOMIC(name, fake_maca_word, result)
+FAKE_MACA_ATOMIC_OF_INTEGERS(atomicAdd, old + value)
+FAKE_MACA_ATOMIC(atomicAdd, float, old + value)
+FAKE_MACA_ATOMIC(atomicAdd, double, old + value)
+FAKE_MACA_ATOMIC(atomicSub, int, old - value)
+FAKE_MACA_ATOMIC(atomicSub, unsigned, old - value)
+FAKE_MACA_ATOMIC_OF_INTEGERS(atomicMin, value < old ? value : old)
+FAKE_MACA_ATOMIC(atomicMin, fake_maca_long, value < old ? value : old)
+FAKE_MACA_ATOMIC_OF_INTEGERS(atomicMax, old < value ? value : old)
+FAKE_MACA_ATOMIC(atomicMax, fake_maca_long, old < value ? value : old)
+FAKE_MACA_ATOMIC_OF_INTEGERS(atomicAnd, old& value)
+FAKE_MACA_ATOMIC_OF_INTEGERS(atomicOr, old | value)
+FAKE_MACA_ATOMIC_OF_INTEGERS(atomicXor, old ^ value)
+FAKE_MACA_ATOMIC_OF_INTEGERS(atomicExch, (static_cast<void>(old), value))
+FAKE_MACA_ATOMIC(atomicExch, float, (static_cast<void>(old), value))
+FAKE_MACA_ATOMIC(atomicInc, unsigned, old >= value ? 0 : old + 1)
+FAKE_MACA_ATOMIC(atomicDec, unsigned, old == 0 || old > value ? value : old - 1)
+#undef FAKE_MACA_ATOMIC_OF_INTEGERS
 #undef FAKE_MACA_ATOMIC
-template <typename T>
-T atomicCAS(T* at, std::common_type_t<T> expected, std::common_type_t<T> value) {
-    return fake_maca::update(at, [&](T old) -> T { return old == expected ? value : old; });
-}
+#define FAKE_MACA_EXCHANGE(T)                                                               \
+    inline T atomicCAS(T* at, T expected, T value) {                                        \
+        return fake_maca::update(at, [&](T old) { return old == expected ? value : old; }); \
+    }
+FAKE_MACA_EXCHANGE(int)
+FAKE_MACA_EXCHANGE(unsigned)
+FAKE_MACA_EXCHANGE(fake_maca_word)
+FAKE_MACA_EXCHANGE(unsigned short)
+#undef FAKE_MACA_EXCHANGE

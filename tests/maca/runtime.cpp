@@ -372,9 +372,11 @@ Result mcModuleGetFunction(const Kernel** function, Module* module, const char* 
 
 Result mcModuleGetGlobal(void** address, size_t* bytes, Module* module, const char* name) {
     if (const Result result = enter("mcModuleGetGlobal")) return result;
-    *address = dlsym(module->library, name);
+    auto* variable = static_cast<void**>(dlsym(module->library, ("fake_maca_variable_" + std::string(name)).c_str()));
+    if (variable == nullptr) return kSymbolNotFound;
+    *address = *variable;
     *bytes = sizeof(void*);
-    return *address != nullptr ? 0 : kSymbolNotFound;
+    return 0;
 }
 
 Result mcFuncGetAttribute(int* value, int attribute, const Kernel* function) {

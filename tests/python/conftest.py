@@ -5,7 +5,9 @@ import tempfile
 
 import pytest
 
-os.environ["WARP_CACHE_PATH"] = os.path.join(tempfile.gettempdir(), f"weft-test-cache-{os.getuid()}")
+os.environ["WARP_CACHE_PATH"] = os.environ.get("WEFT_TEST_CACHE") or os.path.join(
+    tempfile.gettempdir(), f"weft-test-cache-{os.getuid()}"
+)
 
 
 def pytest_addoption(parser):

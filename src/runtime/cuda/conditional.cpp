@@ -85,7 +85,8 @@ bool Conditional::is_supported() {
 Conditional::Conditional(const Stream& stream, Address condition, bool loop, bool flip)
     : device_(stream.device()), condition_(condition), loop_(loop), flip_(flip) {
     if (!is_supported()) {
-        throw UserError(ErrorKind::Runtime, "Conditional graph nodes need a driver of CUDA 12.4 or newer");
+        throw UserError(ErrorKind::Runtime, "Conditional graph nodes need a driver of CUDA 12.4 or newer, found " +
+                                                driver().vendor.name + " " + std::to_string(driver().version));
     }
     const CudaDevice::Guard guard(device_);
     check(driver().cuGraphConditionalHandleCreate(&handle_, capture_place(stream).graph, device_.context(), 0, 0),

@@ -437,7 +437,7 @@ FunctionHandle CudaDevice::function_of(Code& code, codegen::Promise promise, int
 
 // Threads of dense code may take several items, and then the blocks are others than the user has counted.
 FunctionHandle CudaDevice::function(Code& code) {
-    const int bound = driver().vendor.usual_bound;
+    const int bound = usual_bound();
     if (!promises_ || cluster_of(*this, code) > 1) return function_of(code, codegen::Promise::None, bound);
     return function_of(code, code.gpu_plan().usual(), bound);
 }

@@ -75,6 +75,7 @@ class CudaDevice final : public Device {
 
     const std::string& backend() const override { return backend_; }
     std::string architecture() const override { return architecture_; }
+    int usual_bound() const override { return driver().vendor.usual_bound; }
     void* allocate(int64_t bytes, bool zeroed) override;
     void release(void* memory, int64_t bytes) noexcept override;
     // Gives back what nobody uses any more, code or a texture, when the device has run all that was asked for.

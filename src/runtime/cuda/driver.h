@@ -118,6 +118,7 @@ struct Vendor {
     bool promises = true;          // code may want them from launches (codegen/gpu_plan.h)
     bool variants = true;          // of architectures, named by a suffix
     bool clusters = true;          // of thread blocks, on machines that have them
+    bool tells_captures = true;    // what a capture has so far, so that nodes of ours can be added to it
     bool packs_arguments = false;  // launches hand over one buffer, not an address for each parameter
     // Threads of a block that code is made for, where the user sets no bound: the first is enough for most launches.
     // 0: code needs none.

@@ -167,6 +167,12 @@ void StreamGraph::launch(const Stream& stream) {
 
 void StreamGraph::add_to(const Stream& stream) {
     const CudaDevice::Guard guard(device_);
+    if (!driver().vendor.tells_captures) {
+        instantiate();
+        check(driver().cuGraphLaunch(exec_, stream.handle()), "recording a graph inside a graph");
+        device_.keep(memory_);
+        return;
+    }
     const CapturePlace place = capture_place(stream);
     NodeHandle node = nullptr;
     check(driver().cuGraphAddChildGraphNode(&node, place.graph, place.waits, place.count, handle()),

@@ -155,6 +155,25 @@ Result fill_32(Address to, unsigned value, size_t count, StreamHandle stream) {
 // Refuses functions of modules, and need not be asked: shared memory up to the device's bound is there at once.
 Result set_function_attribute(FunctionHandle, int, int) { return 0; }
 
+// As many of the largest blocks as the device has room for by its threads. The runtime is not known to say.
+Result suggest_block(int* grid, int* block, FunctionHandle function, size_t (*)(int), size_t, int) {
+    constexpr int kFunctionThreads = 0;  // MC_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+    constexpr int kMultiprocessors = 16;
+    constexpr int kThreadsOfMultiprocessor = 39;
+    Context context = nullptr;
+    int multiprocessors = 0;
+    int threads = 0;
+    Result result = g_mc.mcFuncGetAttribute(block, kFunctionThreads, function);
+    if (result == 0) result = g_mc.mcCtxGetCurrent(&context);
+    const DeviceId device = device_of(context);
+    if (result == 0) result = attribute(&multiprocessors, kMultiprocessors, device);
+    if (result == 0) result = attribute(&threads, kThreadsOfMultiprocessor, device);
+    if (result != 0) return result;
+    if (*block <= 0) return kInvalidValue;
+    *grid = multiprocessors * std::max(1, threads / *block);
+    return 0;
+}
+
 // ---- streams and events ----
 
 Result make_stream(StreamHandle* stream, unsigned flags, int priority) {
@@ -295,6 +314,7 @@ std::string adapt(void* library, Driver& table) {
     if (f.mcMemsetD16Async != nullptr) table.cuMemsetD16Async = fill_16;
     if (f.mcMemsetD32Async != nullptr) table.cuMemsetD32Async = fill_32;
     table.cuFuncSetAttribute = set_function_attribute;
+    if (f.mcFuncGetAttribute != nullptr) table.cuOccupancyMaxPotentialBlockSize = suggest_block;
     table.cuStreamCreateWithPriority = make_stream;
     table.cuStreamGetPriority = stream_priority;
     table.cuCtxGetStreamPriorityRange = priority_range;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "codegen/backend.h"
+#include "codegen/gpu_plan.h"
 #include "runtime/maca/adapters.h"
 
 namespace weft::runtime::maca {
@@ -19,9 +20,6 @@ namespace {
 constexpr const char* kLibrary = "libmcruntime.so";
 constexpr const char* kUsualPlace = "/opt/maca";
 constexpr int kLanes = 64;
-// What the compiler assumes of a kernel that says nothing; a launch beyond it compiles anew.
-constexpr int kUsualBound = 512;
-constexpr int kLargestBound = 1024;
 constexpr Result kNotSupported = 801;  // mcErrorNotSupported
 
 #pragma GCC diagnostic push
@@ -121,9 +119,10 @@ OpenedDriver open() {
                    .promises = false,
                    .variants = false,
                    .clusters = false,
+                   .tells_captures = false,
                    .packs_arguments = variable("WEFT_MACA_ARGUMENTS") == "extra",
-                   .usual_bound = kUsualBound,
-                   .largest_bound = kLargestBound};
+                   .usual_bound = codegen::kUsualBound,
+                   .largest_bound = codegen::kLargestBound};
     const Result result = out->cuInit(0);
     if (result != 0 && result != kNotSupported) {
         const char* text = nullptr;

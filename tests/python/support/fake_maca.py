@@ -34,7 +34,8 @@ def install(directory):
 
 def run(*arguments, root, cache, **environment):
     """Runs Python with this installation; `cache`: a folder of its own for compiled kernels."""
-    variables = {**os.environ, "MACA_PATH": str(root), "WARP_CACHE_PATH": str(cache), **environment}
+    kept = {"WARP_CACHE_PATH": str(cache), "WEFT_TEST_CACHE": str(cache)}
+    variables = {**os.environ, "MACA_PATH": str(root), **kept, **environment}
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, cwd=TESTS, env=variables, capture_output=True, text=True, timeout=300)
 
