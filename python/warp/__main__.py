@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import warp as wp
-from warp import _core, bench_compile, bench_gradient
+from warp import _core, bench_compile, bench_gradient, bench_snippets
 from warp.kernels import backend_name
 
 
@@ -118,6 +118,7 @@ def make_parser():
     benches = commands.add_parser("bench", help="benchmarks").add_subparsers(required=True, metavar="subject")
     for name, subject, text, repeat in (
         ("compile", bench_compile, "compile times of a small kernel by stage, in fresh processes", "processes"),
+        ("snippets", bench_snippets, "compile times of native snippets of 20 lines, after the first one", "snippets"),
         ("gradient", bench_gradient, "gradients through loops: time, and memory of the adjoint's stacks", "runs"),
     ):
         made = benches.add_parser(name, help=text)

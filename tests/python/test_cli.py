@@ -83,6 +83,12 @@ def test_bench_compile(warp_cli, tmp_path):
     assert {"source", "lower", "emit", "optimize", "generate", "load"} <= set(result["first"]["stages"])
 
 
+def test_bench_snippets(warp_cli, tmp_path):
+    assert "first launch" in warp_cli("bench", "snippets", "--repeat", "1", "--json", "out.json")
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert 0 < result["snippets"] < result["cpu"] and result["ptx"] > 0
+
+
 def test_cache(warp_cli, tmp_path):
     assert warp_cli("cache", "size").startswith("0 bytes in 0 files")
     (tmp_path / "run.py").write_text(
