@@ -59,6 +59,7 @@ std::optional<int> beginning(const Lines& snippet, const Lines& file, int near) 
 
 Location snippet_place(const ir::Op& snippet, int line, int column) {
     const std::string_view source = ir::SnippetHeader(snippet.text).source;
+    if (source.starts_with(ir::kOwnSnippet)) return snippet.location;
     const Lines lines = lines_of(source);
     const int at = std::clamp(line, 1, static_cast<int>(lines.size())) - 1;
     const std::string_view text = lines[static_cast<size_t>(at)];

@@ -7,6 +7,9 @@
 
 namespace weft::ir {
 
+// How the source of a snippet begins that is not the user's: it stands for a call.
+inline constexpr std::string_view kOwnSnippet = "// wp.";
+
 struct SnippetHeader {
     std::vector<std::string> operands;
     std::vector<std::string> results;  // "return", if the first one is, is what C++ returns

@@ -133,7 +133,7 @@ REFUSED = [
     (memory_of_a_function, [], "can be called in kernels only", "wp.shared_array(4"),
     (unknown_size, [4], "an integer known when the kernel is compiled", "shared_array(n"),
     (no_type, [], "takes `shape` and `dtype`", "shared_array(4)"),
-    (too_much, [], "262144 bytes", "shared_array(16384"),
+    (too_much, [], "262144", "shared_array(16384"),
 ]
 
 
