@@ -25,8 +25,8 @@ std::vector<ir::Value*> FunctionLowering::call_snippet(const std::string& name, 
     b.set_location(made->location);
     std::vector<Value*> parameters;
     for (const Value* operand : operands) parameters.push_back(b.parameter(operand->type, "value"));
-    b.return_(b.snippet(header + "\n" + std::string(ir::kOwnSnippet) + name + "\n" + text, ir::SnippetUse::Call, instances_.options().assertions, made->results,
-                        parameters));
+    b.return_(b.snippet(header + "\n" + std::string(ir::kOwnSnippet) + name + "\n" + text, ir::SnippetUse::Call,
+                        instances_.options().assertions, made->results, parameters));
     const ir::Function& function = *made;
     instances_.add(std::move(made));
     at(e.span);
