@@ -212,6 +212,68 @@ def test_with_the_stand_ins(root, tmp_path, file, environment):
     fake_maca.run_tests(file, root=root, cache=tmp_path, FAKE_MACA_DEVICES="2", **environment)
 
 
+def test_kernels(root, tmp_path):
+    log = str(tmp_path / "log")
+    fake_maca.run_tests("maca_kernels.py", root=root, cache=tmp_path, FAKE_MACA_DEVICES="2", FAKE_MXCC_LOG=log)
+
+
+@pytest.mark.parametrize("file", ["test_first_document.py", "test_snippet_blocks.py", "test_portable_snippets.py"])
+def test_what_the_cpu_and_nvidias_gpus_do(root, tmp_path, file):
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--device", "maca:0"]
+    done = run("-m", "pytest", file, *options, root=root, cache=tmp_path)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+
+
+PROGRAM = """
+import numpy as np
+import warp as wp
+
+@wp.kernel
+def square(x: wp.array(dtype=float), y: wp.array(dtype=float), scale: float):
+    y[wp.tid()] = x[wp.tid()] * x[wp.tid()] * scale
+
+x = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True)
+y = wp.zeros(3, dtype=float, requires_grad=True)
+with wp.Tape() as tape:
+    wp.launch(square, 3, [x, y, 0.5])
+tape.backward(grads={y: wp.ones(3, dtype=float)})
+print(x.device, y.numpy().tolist(), x.grad.numpy().tolist())
+"""
+RESULT = "maca:0 [0.5, 2.0, 4.5] [1.0, 2.0, 3.0]"
+
+
+def test_images_are_kept_for_the_same_compiler(root, tmp_path):
+    program, log = tmp_path / "program.py", tmp_path / "log"
+    program.write_text(PROGRAM)
+    compiled = []
+    # Releases of the compiler have one number; what is in brackets behind it tells them apart.
+    for release in ("one", "one", "two", "one"):
+        done = run(program, root=root, cache=tmp_path / "cache", FAKE_MXCC_HASH=release, FAKE_MXCC_LOG=str(log))
+        assert done.stdout.splitlines()[-1] == RESULT, done.stderr
+        compiled.append(len(log.read_text().splitlines()))
+    assert compiled == [3, 3, 6, 6]  # the kernel, its adjoint, and what fills arrays
+
+
+@pytest.mark.parametrize("form", ["extra", "parameters"])
+def test_both_forms_of_arguments(root, tmp_path, form):
+    """The stand-in takes one of them only: the other one is refused with the vendor's words."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    settings = {"root": root, "cache": tmp_path / "cache", "WEFT_MACA_ARGUMENTS": form}
+    done = run(program, **settings, FAKE_MACA_ARGUMENTS=form)
+    assert done.stdout.splitlines()[-1:] == [RESULT], done.stderr
+    done = run(program, **settings, FAKE_MACA_ARGUMENTS="parameters" if form == "extra" else "extra")
+    assert "Warp MACA error 1: launching kernel 'square' on maca:0: invalid argument" in done.stderr
+
+
+def test_without_the_compiler(root, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    library = os.fspath(root / "lib/libmcruntime.so")
+    done = run(program, root=tmp_path, cache=tmp_path / "cache", WEFT_MACA_DRIVER=library)
+    assert done.returncode != 0 and "mxcc" in done.stderr and "square" in done.stderr
+
+
 ASK = """
 import warp as wp
 assert not wp.is_cuda_available() and str(wp.get_device()) == "cpu"
@@ -231,6 +293,7 @@ for name in ("maca:0", "cuda:0"):
         ({"WEFT_MACA_DRIVER": "/nonexistent/driver.so"}, "no MACA runtime: /nonexistent/driver.so: cannot open"),
         ({"FAKE_MACA_FAILURES": "mcInit:0:100"}, "does not start: no MACA-capable device is detected"),
         ({"FAKE_MACA_FAILURES": "mcGetDeviceCount:0:100"}, "counting the devices: no MACA-capable device"),
+        ({"FAKE_MACA_DEVICES": "0"}, "the MACA runtime finds no device"),
         ({"FAKE_MACA_MAJOR": "9"}, "the MACA device is of version 9.2; code can be made for 10 (C500"),
         ({"FAKE_MACA_LANES": "32"}, "maca:0 has 32 threads in a warp; code for xcore1000 is made for 64"),
     ],
@@ -258,3 +321,37 @@ def test_nvidias_driver_serves_where_macas_is_not_asked_for(root, tmp_path):
     maca = os.fspath(root / "lib/libmcruntime.so")
     done = fake_cuda.run("-c", ask, library=library, cache=tmp_path / "cache", WEFT_MACA_DRIVER=maca)
     assert done.stdout.split() == ["maca:0", "True"], done.stderr
+
+
+AHEAD = """
+import sys
+import warp as wp
+
+@wp.kernel
+def index(a: wp.array(dtype=int)):
+    a[wp.tid()] = wp.tid()
+
+index.module.options["enable_backward"] = False
+if sys.argv[1] == "compile":
+    print(*wp.compile_aot_module(index.module, device="maca:0", module_dir=sys.argv[2]))
+else:
+    wp.load_aot_module(index.module, device="maca:0", module_dir=sys.argv[2])
+    a = wp.empty(2000, dtype=int)
+    for threads in (256, 1024):
+        wp.launch(index, 2000, [a], block_dim=threads)
+    print(a.numpy().sum())
+"""
+
+
+def test_modules_are_compiled_ahead(root, tmp_path):
+    program, log = tmp_path / "program.py", tmp_path / "log"
+    program.write_text(AHEAD)
+    compiled = []
+    for what, printed in (("compile", ".xcore1000."), ("load", str(2000 * 1999 // 2))):
+        settings = {"root": root, "cache": tmp_path / what, "FAKE_MXCC_LOG": str(log)}
+        done = run(program, what, tmp_path / "modules", **settings)
+        assert done.returncode == 0 and printed in done.stdout, done.stderr
+        compiled.append({line.split()[-1] for line in log.read_text().splitlines() if "weft_kernel_index" in line})
+        log.write_text("")
+    # For up to 512 threads of a block, and for up to 1024; none when it runs.
+    assert compiled == [{"weft_kernel_index:512", "weft_kernel_index:1024"}, set()]

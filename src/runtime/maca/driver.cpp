@@ -123,12 +123,19 @@ OpenedDriver open() {
                    .packs_arguments = variable("WEFT_MACA_ARGUMENTS") == "extra",
                    .usual_bound = codegen::kUsualBound,
                    .largest_bound = codegen::kLargestBound};
-    const Result result = out->cuInit(0);
-    if (result != 0 && result != kNotSupported) {
+    const auto failed = [&](const std::string& what, Result result) -> OpenedDriver {
         const char* text = nullptr;
         out->cuGetErrorString(result, &text);
-        return {nullptr, std::string("the MACA runtime does not start: ") + (text != nullptr ? text : "unknown error")};
+        return {nullptr, "the MACA runtime " + what + ": " + (text != nullptr ? text : "unknown error")};
+    };
+    if (const Result result = out->cuInit(0); result != 0 && result != kNotSupported) {
+        return failed("does not start", result);
     }
+    int count = 0;
+    if (const Result result = out->cuDeviceGetCount(&count); result != 0) {
+        return failed("fails at counting the devices", result);
+    }
+    if (count == 0) return {nullptr, "the MACA runtime finds no device"};
     out->cuDriverGetVersion(&out->version);
     return {std::move(out), {}};
 }
