@@ -68,7 +68,7 @@ def dump(arguments):
     if architecture:
         backend = "llvm-nvptx"
     if arguments.kind in ("cuda", "maca"):
-        backend, architecture = "cxx-maca", ""
+        backend = "cxx-maca"
     kinds = _core.dump_kinds(backend)
     if arguments.kind not in kinds:
         sys.exit(f"backend {backend} shows: {', '.join(kinds)}")
@@ -108,7 +108,7 @@ def make_parser():
         help="source-ir (as lowered), ir (after the passes, the default), llvm, asm, cxx (C++ text), cuda or maca (C++ "
         "text for GPUs, as one file), or ptx (for launches whose arrays lie densely and are under 2 GiB)",
     )
-    dumped.add_argument("--arch", default="", help="of the GPU to compile for, as sm_90 (ptx without it: sm_75)")
+    dumped.add_argument("--arch", default="", help="of the GPU to compile for, as sm_90 (ptx without it: sm_75); of cuda and maca, the text for such launches")
     dumped.add_argument("--adjoint", action="store_true", help="the adjoint instead of the kernel")
     dumped.add_argument(
         "--type", action="append", default=[], help='type of each argument of a generic kernel, as "array<f32, 1>"'

@@ -11,8 +11,9 @@ from warp import _core
 MACA = "cxx-maca"
 
 
-def text_of(kernel, kind="cuda", adjoint=False, types=()):
-    return kernel._dump(kind, list(types), adjoint, MACA, gpu="")
+def text_of(kernel, kind="cuda", adjoint=False, gpu=""):
+    """`gpu`: an architecture gives the text for launches whose arrays lie densely."""
+    return kernel._dump(kind, [], adjoint, MACA, gpu=gpu)
 
 
 @wp.struct
@@ -100,6 +101,18 @@ def blocks(x: wp.array(dtype=float), out: wp.array(dtype=float), marks: wp.array
 KERNELS = [plain, values, blocks]
 
 
+def run_nvcc(text, tmp_path):
+    file = tmp_path / "kernel.cu"
+    file.write_text(text)
+    command = [nvcc(), "-std=c++17", "-arch=sm_80", "-cubin", str(file), "-o", str(tmp_path / "kernel.cubin")]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def compile_by_nvcc(text, tmp_path):
+    done = run_nvcc(text, tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
 def nvcc():
     found = shutil.which("nvcc", path="/usr/local/cuda/bin") or shutil.which("nvcc")
     if found is None:
@@ -117,15 +130,19 @@ def test_nvcc_takes_the_text(kernel, debug, adjoint, tmp_path):
         text = text_of(kernel, adjoint=adjoint)
     finally:
         wp.set_module_options({"mode": before})
-    file = tmp_path / "kernel.cu"
-    file.write_text(text)
-    done = subprocess.run(
-        [nvcc(), "-std=c++17", "-arch=sm_80", "-cubin", str(file), "-o", str(tmp_path / "kernel.cubin")],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr + done.stdout
+    compile_by_nvcc(text, tmp_path)
     assert f"weft_kernel_{kernel.key}".encode() in (tmp_path / "kernel.cubin").read_bytes()
+
+
+@pytest.mark.parametrize("dtype", [wp.float32, wp.float64, wp.int32, wp.uint32, wp.int64, wp.uint64])
+def test_nvcc_takes_sums_of_dense_launches(dtype, tmp_path):
+    def kernel(x: wp.array(dtype=dtype), total: wp.array(dtype=dtype)):
+        wp.atomic_add(total, 0, x[wp.tid()])
+
+    made = wp.Kernel(kernel, key="kernel", module=wp.Module(f"sums_{dtype.__name__}"))
+    text = text_of(made, gpu="sm_80")
+    assert "weft::for_all_items<" in text and "sum.finish();" in text and "sum.finish();" not in text_of(made)
+    compile_by_nvcc(text, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["cuda", "maca"])
@@ -225,10 +242,7 @@ def test_shared_memory_is_limited():
 
 def test_too_much_shared_memory_fails_in_nvcc(tmp_path):
     text = text_of(_too_much())
-    file = tmp_path / "kernel.cu"
-    file.write_text(text)
-    command = [nvcc(), "-std=c++17", "-arch=sm_80", "-cubin", str(file), "-o", str(tmp_path / "o")]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = run_nvcc(text, tmp_path)
     assert done.returncode != 0 and "test_cxx_sources.py(" in done.stdout + done.stderr
     assert "more __shared__ memory than the 49152 bytes that a block has" in done.stdout + done.stderr
 
