@@ -108,7 +108,11 @@ def make_parser():
         help="source-ir (as lowered), ir (after the passes, the default), llvm, asm, cxx (C++ text), cuda or maca (C++ "
         "text for GPUs, as one file), or ptx (for launches whose arrays lie densely and are under 2 GiB)",
     )
-    dumped.add_argument("--arch", default="", help="of the GPU to compile for, as sm_90 (ptx without it: sm_75); of cuda and maca, the text for such launches")
+    dumped.add_argument(
+        "--arch",
+        default="",
+        help="of the GPU to compile for, as sm_90 (ptx without it: sm_75); of cuda and maca, the text for such launches",
+    )
     dumped.add_argument("--adjoint", action="store_true", help="the adjoint instead of the kernel")
     dumped.add_argument(
         "--type", action="append", default=[], help='type of each argument of a generic kernel, as "array<f32, 1>"'
