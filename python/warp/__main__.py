@@ -111,7 +111,7 @@ def make_parser():
     dumped.add_argument(
         "--arch",
         default="",
-        help="of the GPU to compile for, as sm_90 (ptx without it: sm_75); of cuda and maca, the text for such launches",
+        help="of the GPU to compile for, as sm_90 (ptx without it: sm_75; cuda and maca: for any launch)",
     )
     dumped.add_argument("--adjoint", action="store_true", help="the adjoint instead of the kernel")
     dumped.add_argument(
