@@ -235,3 +235,75 @@ def test_conditions_in_graphs_are_refused():
 
 def test_the_block_that_fills_the_device():
     assert wp.get_suggested_block_size(count) == (512, 104 * 4)
+
+
+# ---- snippets that are wrong ----
+
+
+@wp.func_native("""
+    out[i] = 1;
+    out[i] = missing + 1;
+""")
+def unknown_name(out: wp.array(dtype=int), i: int): ...
+
+
+@wp.func_native("""
+    int lane;
+    asm("mov.u32 %0, %laneid;" : "=r"(lane));
+    out[i] = lane;
+""")
+def assembly(out: wp.array(dtype=int), i: int): ...
+
+
+@wp.func_native("""
+    const unsigned all = 0xffffffff;
+    out[i] = __shfl_sync(all, i, 0);
+""")
+def half_of_a_wave(out: wp.array(dtype=int), i: int): ...
+
+
+@wp.func_native("""
+    __shared__ int first[9000];
+    __shared__ int second[9000];
+    out[i] = first[i] + second[i];
+""")
+def much_memory(out: wp.array(dtype=int), i: int): ...
+
+
+@pytest.mark.parametrize(
+    "snippet, message, line",
+    [
+        (unknown_name, "missing", "    out[i] = missing + 1;"),
+        (assembly, "inline assembly", '    asm("mov.u32'),
+        (half_of_a_wave, "a mask of 32 bits leaves out half of the 64 lanes", "    out[i] = __shfl_sync(all, i, 0);"),
+        (much_memory, "more __shared__ memory than the 65536 bytes", "    __shared__ int second[9000];"),
+    ],
+    ids=["name", "assembly", "mask", "memory"],
+)
+def test_snippets_that_are_wrong_say_where(snippet, message, line):
+    @wp.kernel(module="unique")
+    def kernel(out: wp.array(dtype=int)):
+        snippet(out, wp.tid())
+
+    with pytest.raises(wp.WarpCodegenError, match=message) as raised:
+        wp.launch(kernel, 64, [wp.zeros(64, dtype=int)])
+    assert f'File "{__file__}", line ' in str(raised.value) and line in str(raised.value)
+
+
+def test_asserts_of_snippets_say_where():
+    @wp.func_native("assert(i < 70 && out[i] == 0);\nout[i] = 2;")
+    def checked(out: wp.array(dtype=int), i: int): ...
+
+    wp.config.mode = "debug"
+    try:
+
+        @wp.kernel(module="unique")
+        def kernel(out: wp.array(dtype=int)):
+            checked(out, wp.tid())
+
+        wp.launch(kernel, 71, [wp.zeros(71, dtype=int)])
+        with pytest.raises(RuntimeError, match=r"in thread \(70\): assertion failed") as raised:
+            wp.synchronize()
+        assert "assert(i < 70 && out[i] == 0);" in str(raised.value)
+    finally:
+        wp.config.mode = "release"
