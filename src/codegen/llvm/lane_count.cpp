@@ -1,5 +1,6 @@
 // A vector of the machine's size is the rule. Where lanes add to one place in each turn of a loop, as adjoints of
-// all-pairs loops do, the sum over lanes and the wait for it cost more than the rest: several vectors share one sum.
+// all-pairs loops do, or do little besides, the sum over lanes and the wait for it cost more than the rest: several
+// vectors share one sum.
 #include "codegen/llvm/lane_count.h"
 
 #include <unordered_set>
@@ -11,6 +12,7 @@ namespace weft::codegen::llvm_backend {
 namespace {
 
 constexpr int kVectorsASum = 4;
+constexpr int kLittle = 24;  // ops of a kernel
 
 bool is_uniform_place(const ir::Value* ref, const opt::ItemForms& forms) {
     for (; ref->op != nullptr && !ref->type.is(ir::TypeKind::Array); ref = ref->op->operands[0]) {
@@ -26,7 +28,9 @@ bool is_uniform_place(const ir::Value* ref, const opt::ItemForms& forms) {
 int lane_count(const ir::Function& kernel, int coordinates, int native) {
     std::unordered_set<const ir::Value*> used;
     bool atomics = false;
+    int ops = 0;
     ir::walk(kernel.body, [&](const ir::Op& op) {
+        ++ops;
         used.insert(op.operands.begin(), op.operands.end());
         atomics = atomics || op.code == ir::Opcode::Atomic;
     });
@@ -35,8 +39,8 @@ int lane_count(const ir::Function& kernel, int coordinates, int native) {
     bool sums = false;
     ir::walk(kernel.body, [&](const ir::Op& op) {
         sums = sums || (op.code == ir::Opcode::Atomic && op.atomic() == ir::AtomicKind::Add &&
-                        op.operands[1]->type.has_float_elements() && !used.contains(op.result()) && opt::in_loop(op) &&
-                        is_uniform_place(op.operands[0], forms));
+                        op.operands[1]->type.has_float_elements() && !used.contains(op.result()) &&
+                        (ops <= kLittle || opt::in_loop(op)) && is_uniform_place(op.operands[0], forms));
     });
     return sums ? kVectorsASum * native : native;
 }
