@@ -7,6 +7,8 @@ against float64; then the sides are timed in turn. Prints this side's median tim
 quartiles over the median) and what was achieved, in absolute terms and as a fraction of what the machine can do
 (probe.cpp); and of each other side the median and the spread of the ratios of times in a round (above 1, this is
 faster) beside what it has to reach, and the ratio of the processors' times, which other programs disturb less.
+
+`--instructions` counts this side's instructions instead (instructions.py).
 """
 
 import argparse
@@ -21,6 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import instructions  # noqa: E402
 from subjects import ROWS  # noqa: E402
 
 
@@ -232,9 +235,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", help="file for the figures")
     parser.add_argument("--plot", help="file for a picture of the ratios")
+    parser.add_argument("--instructions", action="store_true", help="count instructions with valgrind")
     options = parser.parse_args()
 
     rows = chosen(options.rows)
+    if options.instructions:
+        if not instructions.is_there():
+            raise SystemExit("bench: --instructions needs valgrind, which is not installed")
+        for row in rows:
+            print(instructions.line(row, instructions.counted(row, options.threads or 1)), flush=True)
+        return
     others = peers(options)
     sides = [warp_side("this", sys.executable, options), *others]
     names = [side.name for side in others]

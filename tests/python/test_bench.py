@@ -130,3 +130,22 @@ def test_what_is_refused():
     assert done.returncode == 1 and "'fortran' is no library with rows; there are warp, jax, numba" in done.stderr
     done = run_bench("lunch")
     assert done.returncode == 1 and "no row is called 'lunch'" in done.stderr
+
+
+def test_instructions_are_those_of_the_work_alone(bench, monkeypatch):
+    instructions, rows = bench("instructions"), bench("subjects").ROWS
+    asked = []
+
+    def of_process(name, threads, runs):
+        asked.append((name, threads, runs))
+        return 123_456 + 5 * 2**20 * runs
+
+    monkeypatch.setattr(instructions, "_of_process", of_process)
+    row = rows["one_address_4096"]
+    figures = instructions.counted(row, 1)
+    assert figures == {"run": 5 * 2**20, "unit": 5 * 2**20 / (4 * 4096**2)}
+    assert asked[0] == (row.name, 1, 0) and {runs for _, _, runs in asked} == {0, instructions.RUNS}
+    assert instructions.line(row, figures).split() == [row.name, "5,242,880", "a", "run", "0.07812", "a", "B"]
+    assert instructions.counted(rows["cloth_128x16"], 1)["unit"] is None
+    assert instructions.counted(rows["warm_start_50"], 1) is None
+    assert "other processes" in instructions.line(rows["warm_start_50"], None)
