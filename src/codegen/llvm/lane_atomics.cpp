@@ -47,6 +47,7 @@ void LaneEmitter::own_update(const ir::Op& op, const LaneAddress& a) {
     builder_.CreateCondBr(
         builder_.CreateICmpNE(builder_.CreateAnd(flags, uint64_t{kOwnElements}), builder_.getInt32(0)), plain, ordered);
     builder_.SetInsertPoint(plain);
+    fetch_ahead(op);
     const Scalars old = load(type, a);
     Scalars next;
     for (size_t i = 0; i < leaves.size(); ++i) {

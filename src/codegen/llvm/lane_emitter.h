@@ -7,6 +7,7 @@
 
 #include <llvm/ADT/STLFunctionalExtras.h>
 
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -169,6 +170,9 @@ class LaneEmitter {
     // A run of all lanes' values is `count` vectors; of one of them the mask of its numbers.
     llvm::Value* run_mask(unsigned piece, unsigned count);
     Scalars load(ir::Type type, const LaneAddress& a);
+    // Asks for what lanes further on will read of a run: the processor's own guesses end with a page, and a row of a
+    // few pages is mostly waiting.
+    void fetch_ahead(const ir::Op& access);
     // How many of the first leaves lie side by side, up to what a lane loads at once.
     unsigned row_length(llvm::ArrayRef<Leaf> leaves) const;
     // Numbers of elements that lie anywhere: lane by lane, for a load of a few numbers costs what one of a number does.
@@ -234,6 +238,7 @@ class LaneEmitter {
     std::unordered_map<const ir::Value*, llvm::Value*> wide_loops_;
     std::unordered_set<const ir::Value*> used_;
     std::unordered_set<const ir::Value*> read_;
+    std::set<std::vector<const ir::Value*>> fetched_;  // arrays, each with the indices of a row
     bool streams_ = false;
     std::vector<LaneCondition> conditions_;
 };

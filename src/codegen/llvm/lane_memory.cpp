@@ -6,6 +6,7 @@
 
 #include "codegen/backend.h"
 #include "ir/layout.h"
+#include "opt/in_loop.h"
 
 namespace weft::codegen::llvm_backend {
 
@@ -50,7 +51,7 @@ bool LaneEmitter::is_run(ir::Type type, const LaneAddress& a) {
 unsigned LaneEmitter::numbers_of_run(ir::Type type, const LaneAddress& a) {
     constexpr unsigned kMostForOne = 8;
     if (is_run(type, a)) return static_cast<unsigned>(module_.leaves_of(type).size());
-    if (a.distance == 0 || a.offsets != nullptr) return 0;
+    if ((mask_ == nullptr && a.affine == nullptr) || a.distance == 0 || a.offsets != nullptr) return 0;
     const auto& leaves = module_.leaves_of(type);
     if (leaves.empty() || leaves[0].kind != LeafKind::Number) return 0;
     const int64_t size = std::max(ir::scalar_bits(leaves[0].scalar) / 8, 1);
@@ -115,6 +116,29 @@ Scalars LaneEmitter::load(ir::Type type, const LaneAddress& a) {
         out.push_back(from_memory(leaf.scalar, part));
     }
     return out;
+}
+
+void LaneEmitter::fetch_ahead(const ir::Op& access) {
+    constexpr int64_t kAhead = 2048;
+    constexpr int64_t kLine = 64;
+    constexpr int64_t kMost = 1024;  // beyond it a few elements ahead are more than is asked for
+    const LaneAddress& a = addresses_.at(access.operands[0]);
+    const int64_t bytes = a.distance * static_cast<int64_t>(lanes_);
+    if ((mask_ == nullptr && a.affine == nullptr) || a.distance == 0 || a.offsets != nullptr || bytes > kMost ||
+        opt::in_loop(access))
+        return;
+    const ir::Op* at = access.operands[0]->op;
+    while (at->code != Opcode::At) at = at->operands[0]->op;
+    // Neighbours in a row share lines.
+    if (!fetched_.emplace(at->operands.begin(), at->operands.end() - 1).second) return;
+    for (int64_t line = 0; line < bytes; line += kLine) {
+        constexpr uint32_t kRead = 0;
+        constexpr uint32_t kToAllCaches = 3;
+        constexpr uint32_t kData = 1;
+        builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+                                 {offset(a.base, kAhead - a.member + line), builder_.getInt32(kRead),
+                                  builder_.getInt32(kToAllCaches), builder_.getInt32(kData)});
+    }
 }
 
 unsigned LaneEmitter::row_length(llvm::ArrayRef<Leaf> leaves) const {

@@ -213,6 +213,7 @@ void LaneEmitter::op(const ir::Op& op) {
             return define(op, std::move(out));
         }
         case Opcode::Load:
+            fetch_ahead(op);
             return define(op, load_any(op.result()->type, addresses_.at(op.operands[0])));
         case Opcode::Store:
             return by_address(addresses_.at(op.operands[0]), [&](const LaneAddress& a) {

@@ -351,6 +351,34 @@ TEST(Lanes, ElementsAnywhere) {
 }
 
 // Stores past the caches, where arrays begin at a line and where they do not.
+size_t count_of(const std::string& what, const std::string& text) {
+    codegen::Options options;
+    options.lanes = 16;
+    const auto module = ir::parse(text);
+    const std::string llvm = codegen::dump(*module, codegen::backend("llvm-cpu").open(), options, "llvm");
+    size_t count = 0;
+    for (size_t at = llvm.find(what); at != std::string::npos; at = llvm.find(what, at + 1)) ++count;
+    return count;
+}
+
+// Once for each row that is read under a mask; what is read without one the processor fetches by itself.
+TEST(Lanes, RunsUnderMasksAreFetchedAhead) {
+    const std::string fetch = "call void @llvm.prefetch";
+    const auto masked = [](const std::string& loads) {
+        return kernel("  %limit = const 12.5 : f32\n  %c = lt(%x, %limit) : bool\n  if(%c) {\n" + loads +
+                      "    yield()\n  } {\n    yield()\n  }\n");
+    };
+    EXPECT_EQ(count_of(fetch, kernel("  store(%ro, %x)\n")), 0U);
+    EXPECT_EQ(count_of(fetch, masked("    %z = load(%ro) : f32\n    store(%ra, %z)\n")), 1U);
+    EXPECT_EQ(count_of(fetch, masked("    %next = add(%i, %one) : i32\n    %rb = at(%o, %next) : ref<f32>\n"
+                                     "    %z = load(%rb) : f32\n    %w = load(%ro) : f32\n"
+                                     "    %y = add(%w, %z) : f32\n    store(%ro, %y)\n")),
+              1U);
+    EXPECT_EQ(count_of(fetch, masked("    %w = load(%ra) : f32\n    %z = load(%ro) : f32\n"
+                                     "    %y = add(%w, %z) : f32\n    store(%ro, %y)\n")),
+              2U);
+}
+
 TEST(Lanes, StoresPastTheCaches) {
     const std::string text = R"(kernel @k(%a: array<vec<3, f32>, 1>, %o: array<vec<3, f32>, 1>) {
   %i = thread.index [0] : i32
