@@ -133,9 +133,13 @@ class Code {
     // Nanoseconds an item, measured by launches (without locks, where there are shared atomics); 0 while unknown.
     std::atomic<float> item_cost{0};
     // The same for launches of kernels with shared atomics on all threads together, wall time: with locks, and with
-    // private copies.
-    std::atomic<float> together_cost{0};
-    std::atomic<float> copies_cost{0};
+    // private copies; and how often each was measured.
+    struct WayCost {
+        std::atomic<float> cost{0};
+        std::atomic<int> tries{0};
+    };
+    WayCost together_cost;
+    WayCost copies_cost;
 
   private:
     std::shared_ptr<const LazyModule> module_;

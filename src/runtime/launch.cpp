@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kMaxExtent = int64_t{1} << 31;
 // A chunk should last this long, so that handing it to another thread pays.
-constexpr double kChunkNanoseconds = 20000;
+constexpr double kChunkNanoseconds = 10000;
 // Launches of fewer items tell too little about the cost of one.
 constexpr double kMeasuredNanoseconds = 2000;
 // What a locked instruction costs where threads meet, beyond a plain one.
@@ -52,17 +52,29 @@ constexpr int64_t kTriedItems = 1024;
 // Launches of fewer items are not asked whether their arrays fit in the caches.
 constexpr int64_t kStreamedItems = int64_t{1} << 18;
 
+// A way is judged by the best of so many launches, as the first ones bring memory and caches with them; after these
+// by an average, on which a launch that something else disturbed has little weight.
+constexpr int kWayTries = 4;
+constexpr float kMostWeight = 1.5F;
+
 // Measures the cost of an item while it lives; of no items: nothing.
 class Measured {
   public:
     Measured(std::atomic<float>& cost, int64_t items, double threads) : cost_(cost), items_(items), threads_(threads) {}
+    Measured(Code::WayCost& way, int64_t items) : cost_(way.cost), items_(items), tries_(&way.tries) {}
     ~Measured() {
         const double elapsed =
             static_cast<double>((std::chrono::steady_clock::now() - start_) / std::chrono::nanoseconds(1));
         if (items_ == 0 || elapsed < kMeasuredNanoseconds) return;
-        const auto cost = static_cast<float>(elapsed * threads_ / static_cast<double>(items_));
+        auto cost = static_cast<float>(elapsed * threads_ / static_cast<double>(items_));
         const float old = cost_.load(std::memory_order_relaxed);
-        cost_.store(old <= 0 ? cost : 0.5F * (old + cost), std::memory_order_relaxed);
+        if (old > 0 && tries_ != nullptr && tries_->fetch_add(1, std::memory_order_relaxed) < kWayTries) {
+            cost = std::min(old, cost);
+        } else if (old > 0) {
+            if (tries_ != nullptr) cost = std::min(cost, kMostWeight * old);
+            cost = 0.5F * (old + cost);
+        }
+        cost_.store(cost, std::memory_order_relaxed);
     }
     Measured(const Measured&) = delete;
     Measured& operator=(const Measured&) = delete;
@@ -70,7 +82,8 @@ class Measured {
   private:
     std::atomic<float>& cost_;
     int64_t items_;
-    double threads_;
+    double threads_ = 1;
+    std::atomic<int>* tries_ = nullptr;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
@@ -88,9 +101,11 @@ enum class Way { OneThread, Locks, Copies };
 // Locks and copies may eat what threads gain: by how much depends on who meets where, so all ways are measured.
 Way best_way(Code& code, int64_t items, int threads, const PrivateCopies* copies) {
     const float alone = code.item_cost.load(std::memory_order_relaxed);
-    const auto guess = [&](const std::atomic<float>& measured, double more) {
-        const float cost = measured.load(std::memory_order_relaxed);
-        return cost > 0 ? cost : alone / static_cast<float>(threads) + static_cast<float>(more);
+    const auto guess = [&](const Code::WayCost& way, double more) {
+        const float cost = way.cost.load(std::memory_order_relaxed);
+        const float hoped = alone / static_cast<float>(threads) + static_cast<float>(more);
+        if (cost <= 0) return hoped;
+        return way.tries.load(std::memory_order_relaxed) < kWayTries ? std::min(cost, hoped) : cost;
     };
     struct Choice {
         Way way;
@@ -99,11 +114,11 @@ Way best_way(Code& code, int64_t items, int threads, const PrivateCopies* copies
     };
     std::array<Choice, 3> choices = {
         {{Way::OneThread, &code.item_cost, alone},
-         {Way::Locks, &code.together_cost, guess(code.together_cost, kLockNanoseconds * code.shared_atomics())}}};
+         {Way::Locks, &code.together_cost.cost, guess(code.together_cost, kLockNanoseconds * code.shared_atomics())}}};
     size_t count = 2;
     if (copies != nullptr && copies->bytes() <= kMostCopyBytes / (threads - 1)) {
         const double bytes = static_cast<double>(copies->bytes()) * (threads - 1) / threads;
-        choices[count++] = {Way::Copies, &code.copies_cost,
+        choices[count++] = {Way::Copies, &code.copies_cost.cost,
                             guess(code.copies_cost, kCopyNanoseconds * bytes / static_cast<double>(items))};
     }
     const auto less = [](const Choice& a, const Choice& b) { return a.cost < b.cost; };
@@ -213,11 +228,11 @@ void run_items(Code& code, codegen::KernelEntry entry, const std::byte* argument
         case Way::OneThread:
             return alone(done, items);
         case Way::Locks: {
-            const Measured measured(code.together_cost, left, 1);
+            const Measured measured(code.together_cost, left);
             return pool.parallel_for(left, grain, together);
         }
         case Way::Copies: {
-            const Measured measured(code.copies_cost, left, 1);
+            const Measured measured(code.copies_cost, left);
             return copies->run(pool, entry, shape, done, left, grain, false);
         }
     }

@@ -1,13 +1,12 @@
 #include "runtime/private_copies.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <new>
 
 #include "ir/layout.h"
+#include "runtime/cpu/host_memory.h"
 #include "runtime/extents.h"
 
 namespace weft::runtime {
@@ -16,13 +15,15 @@ namespace {
 constexpr int64_t kLine = 64;                      // bytes: copies of two threads share none
 constexpr int64_t kMergeGrain = int64_t{1} << 15;  // numbers
 
+// Memory of arrays: what a launch takes the next one finds again, its pages included.
+struct Release {
+    int64_t bytes = 0;
+    void operator()(std::byte* memory) const { release_on_host(memory, bytes); }
+};
+
 // The argument block of a range, and the copies that it points to. The first range adds to the arrays themselves.
 class Slot {
   public:
-    struct Free {
-        void operator()(std::byte* memory) const { std::free(memory); }
-    };
-
     bool used() const { return block_ != nullptr; }
     const std::byte* block() const { return block_.get(); }
     const std::byte* copies() const { return copies_.get(); }
@@ -32,7 +33,7 @@ class Slot {
         std::memcpy(block_.get(), arguments, static_cast<size_t>(block_bytes));
         if (bytes == 0) return;
         copies_ = take(bytes);
-        std::memset(copies_.get(), 0, static_cast<size_t>(bytes));
+        std::memset(copies_.get(), 0, static_cast<size_t>(bytes));  // here, so that it is in this thread's cache
     }
     void point(int64_t descriptor, int64_t copy, int64_t into) {
         const std::byte* data = copies_.get() + copy + into;
@@ -40,12 +41,9 @@ class Slot {
     }
 
   private:
-    using Memory = std::unique_ptr<std::byte, Free>;
+    using Memory = std::unique_ptr<std::byte, Release>;
     static Memory take(int64_t bytes) {
-        auto* memory = static_cast<std::byte*>(
-            std::aligned_alloc(kLine, static_cast<size_t>(ir::align_up(std::max(bytes, kLine), kLine))));
-        if (memory == nullptr) throw std::bad_alloc();
-        return Memory(memory);
+        return Memory(static_cast<std::byte*>(allocate_on_host(bytes, false)), Release{bytes});
     }
 
     Memory block_;

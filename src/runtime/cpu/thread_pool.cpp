@@ -1,6 +1,7 @@
-// Workers sleep until a loop is posted; each then takes ranges of it by an atomic counter, as the caller does. A loop
+// Workers wait until a loop is posted; each then takes ranges of it by an atomic counter, as the caller does. A loop
 // is a record on the caller's stack, listed while it has ranges left: that is what lets loops nest and run side by
 // side. A caller whose ranges are all taken waits for the workers still inside its loop, and only for those.
+// Who waits looks for a moment before it sleeps: to be woken takes tens of microseconds, and launches follow launches.
 #include "runtime/cpu/thread_pool.h"
 
 #include <pthread.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -19,13 +21,38 @@
 namespace weft::runtime {
 namespace {
 
+// About what it takes to wake a thread that sleeps: looking for longer could cost more than it saves.
+constexpr std::chrono::microseconds kLook{50};
+
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");
+#endif
+}
+
+// Whether `come` was seen to be true.
+template <typename Come>
+bool look_for(const Come& come) {
+    if (come()) return true;
+    const auto end = std::chrono::steady_clock::now() + kLook;
+    do {
+        for (int i = 0; i < 16; ++i) {
+            if (come()) return true;
+            pause();
+        }
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
+}
+
 struct Loop {
     ThreadPool::Chunk chunk = nullptr;
     const void* context = nullptr;
     int64_t n = 0;
     int64_t grain = 1;
-    int limit = 1;   // threads that may take part
-    int inside = 0;  // threads that do; guarded by the pool's mutex
+    int limit = 1;                // threads that may take part
+    std::atomic<int> inside = 0;  // threads that do; changed under the pool's mutex
     std::atomic<int64_t> next = 0;
     std::atomic<bool> failed = false;
     std::exception_ptr error;  // written by the one that sets `failed`
@@ -62,9 +89,12 @@ struct ThreadPool::State {
     std::vector<std::thread> workers;
     std::atomic<int> threads = 1;
     bool ending = false;
+    std::atomic<uint64_t> posts = 0;  // loops so far; changed under the mutex
+    int looking = 0;                  // workers that will see the next one without being woken
 
     void worker() {
         std::unique_lock lock(mutex);
+        bool look = false;
         while (true) {
             Loop* loop = nullptr;
             for (Loop* candidate : loops) {
@@ -72,12 +102,23 @@ struct ThreadPool::State {
             }
             if (loop == nullptr) {
                 if (ending) return;
+                if (look) {
+                    look = false;
+                    const uint64_t seen = posts;
+                    ++looking;
+                    lock.unlock();
+                    look_for([&] { return posts.load(std::memory_order_relaxed) != seen; });
+                    lock.lock();
+                    --looking;
+                    if (posts != seen) continue;
+                }
                 posted.wait(lock);
                 continue;
             }
             ++loop->inside;
             lock.unlock();
             loop->work();
+            look = true;
             lock.lock();
             if (--loop->inside == 1) loop->left.notify_one();
         }
@@ -118,6 +159,7 @@ struct Pools {
             new std::vector<std::thread>(std::move(state->workers));
             state->workers.clear();
             state->loops.clear();
+            state->looking = 0;
             new (&state->posted) std::condition_variable;
             state->mutex.unlock();
         }
@@ -140,13 +182,15 @@ void ThreadPool::State::run(int64_t n, int64_t grain, Chunk chunk, const void* c
         loop.limit = static_cast<int>(std::min<int64_t>(threads, ranges));
         while (static_cast<int>(workers.size()) + 1 < threads) workers.emplace_back([this] { worker(); });
         loops.push_back(&loop);
-        if (loop.limit == 2) {
+        ++posts;
+        if (const int wanted = loop.limit - 1 - looking; wanted == 1) {
             posted.notify_one();
-        } else {
+        } else if (wanted > 1) {
             posted.notify_all();
         }
     }
     loop.work();
+    look_for([&] { return loop.inside.load(std::memory_order_relaxed) == 1; });
     {
         std::unique_lock lock(mutex);
         std::erase(loops, &loop);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -125,6 +126,27 @@ TEST(ThreadPool, WorksInForkedChildren) {
                   return sums(mine);
               }),
               0);
+}
+
+// Workers that look for the next loop see it, whoever posts it, and loops of two callers at once.
+TEST(ThreadPool, ServesLoopsThatFollowEachOther) {
+    ThreadPool pool(3);
+    const auto many = [&] {
+        for (int i = 0; i < 3000; ++i) ASSERT_TRUE(sums(pool));
+    };
+    std::thread other(many);
+    many();
+    other.join();
+}
+
+TEST(ThreadPool, SleepsWhenNothingComes) {
+    ThreadPool pool(4);
+    ASSERT_TRUE(sums(pool));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::clock_t before = std::clock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    // Three workers that went on looking would take 400 to 600 ms of two processors.
+    EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 20);
 }
 
 TEST(ThreadPool, ForksWhileLoopsRun) {
