@@ -7,6 +7,7 @@ import ast
 import copy
 import functools
 import inspect
+import operator
 import sys
 import textwrap
 import time
@@ -107,6 +108,13 @@ class Definition:
         return {n: v for n, v in values.items() if n not in found}, found, list(functions.values())
 
 
+# The settings of config that _definition() reads.
+_GLOBAL = operator.attrgetter(
+    *"optimization_level enable_backward max_unroll mode verify_fp lineinfo".split(),
+    *"cpu_lanes deterministic cpu_backend cuda_arch_suffix".split(),
+)
+
+
 class Kernel(_core.Kernel):
     """A kernel: compiled when it is first launched."""
 
@@ -168,6 +176,11 @@ class Kernel(_core.Kernel):
         """Tells the core the settings."""
         if not self.uses_warp_entry_point_abi:
             self._refuse_external_entry()
+        # Kernels of a module share them mostly, and a start from the cache does little else for a kernel.
+        given = (self.options, self._module.options, _GLOBAL(config))
+        if self._module.settled is not None and self._module.settled[0] == given:
+            self._settings = self._module.settled[1]
+            return
         level = self._option("optimization_level")
         bounds = self.options.get("launch_bounds") or ()
         bounds = (*(bounds if isinstance(bounds, tuple) else (bounds,)), 0, 0)
@@ -190,6 +203,7 @@ class Kernel(_core.Kernel):
             architecture_suffix=config.cuda_arch_suffix or "",
             cluster_dim=self.cluster_dim,
         )
+        self._module.settled = (dict(self.options), dict(self._module.options), given[2]), self._settings
 
     def _source(self):
         """The core's function: the source is read when the core needs it."""

@@ -165,6 +165,7 @@ class Module:
         self.structs = {}
         self._live = weakref.WeakSet()
         self.options = {k: getattr(config, k) if v == "config" else v for k, v in OPTIONS.items()}
+        self.settled = None  # (options and settings, what the core made of them) of the last kernel that asked
         self._execs = {}
         self._hashes = {}
         self.resolved_options = {}

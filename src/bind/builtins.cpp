@@ -13,14 +13,14 @@ namespace {
 
 nb::dict describe(const builtins::Row& row) {
     nb::list parameters;
-    for (const builtins::Parameter& parameter : row.signature.parameters) {
+    for (const builtins::Parameter& parameter : row.signature().parameters) {
         parameters.append(nb::make_tuple(parameter.name, parameter.type.str(), parameter.default_text));
     }
     nb::list domains;
     for (const builtins::Domain& domain : row.domains) {
         domains.append(nb::make_tuple(domain.low, domain.high, nb::tuple(nb::cast(domain.excluded))));
     }
-    const builtins::TypePattern& result = row.signature.result;
+    const builtins::TypePattern& result = row.signature().result;
     nb::dict out;
     out["parameters"] = parameters;
     out["result"] = result.is_exact() && !result.exact ? std::string() : result.str();

@@ -136,6 +136,9 @@ const std::vector<frontend::ParameterInfo>& signature_of(runtime::Kernel& kernel
 }
 
 void export_kernels(nb::module_& m) {
+    nb::class_<runtime::KernelOptions>(m, "KernelSettings", "What _configure() was told.")
+        .def_prop_ro("fast_math", [](const runtime::KernelOptions& o) { return o.codegen.fast_math; })
+        .def_ro("checks", &runtime::KernelOptions::checks);
     nb::class_<KernelObject>(m, "Kernel", nb::is_weak_referenceable(), "A kernel: its source, and what was made of it.")
         .def(
             "__init__",
@@ -174,6 +177,9 @@ void export_kernels(nb::module_& m) {
             nb::arg("fuse_on_gpu") = true, nb::arg("deterministic") = false, nb::arg("backend") = "",
             nb::arg("max_threads") = 0, nb::arg("min_blocks") = 0, nb::arg("max_registers") = 0,
             nb::arg("architecture_suffix") = "", nb::arg("cluster_dim") = 1, "To be called by _definition().")
+        .def_prop_rw(
+            "_settings", [](const KernelObject& self) { return self.options; },
+            [](KernelObject& self, const runtime::KernelOptions& options) { self.options = options; })
         .def(
             "_forget",
             [](KernelObject& self) {

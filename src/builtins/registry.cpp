@@ -2,7 +2,7 @@
 #include "builtins/registry.h"
 
 #include <algorithm>
-#include <deque>
+#include <memory>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -98,9 +98,22 @@ size_t distance(std::string_view a, std::string_view b) {
 
 Row& Rows::add(std::string_view name, std::string_view signature, Lowering lowering, std::string_view doc,
                std::vector<Domain> domains) {
-    rows_.push_back({std::string(name), group_, parse_signature(signature), std::move(lowering), std::move(domains),
+    rows_.push_back({std::string(name), group_, LazySignature(signature), std::move(lowering), std::move(domains),
                      std::string(doc)});
     return rows_.back();
+}
+
+LazySignature::LazySignature(LazySignature&& other) noexcept
+    : text_(std::move(other.text_)), read_(other.read_.exchange(nullptr)) {}
+
+LazySignature::~LazySignature() { delete read_.load(); }
+
+const Signature& LazySignature::operator()() const {
+    if (const Signature* read = read_.load(std::memory_order_acquire)) return *read;
+    auto fresh = std::make_unique<const Signature>(parse_signature(text_));
+    const Signature* others = nullptr;
+    if (!read_.compare_exchange_strong(others, fresh.get(), std::memory_order_acq_rel)) return *others;
+    return *fresh.release();
 }
 
 Signature parse_signature(std::string_view text) {

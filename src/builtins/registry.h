@@ -3,6 +3,7 @@
 // derived, sampled by tests and documented. How calls are resolved is the front end's business.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <span>
@@ -31,6 +32,21 @@ struct Signature {
 
 // "(a: Vector[Scalar, n], b: Scalar = 1) -> Scalar"; no arrow: no result.
 Signature parse_signature(std::string_view text);
+
+// A signature that is read from its text when it is first asked for: a program uses few of the rows, and a start from
+// the cache none.
+class LazySignature {
+  public:
+    explicit LazySignature(std::string_view text) : text_(text) {}
+    LazySignature(LazySignature&& other) noexcept;
+    LazySignature& operator=(LazySignature&&) = delete;
+    ~LazySignature();
+    const Signature& operator()() const;
+
+  private:
+    std::string text_;
+    mutable std::atomic<const Signature*> read_ = nullptr;
+};
 
 // ---- how a builtin is lowered: a closed list, so that nothing else switches on builtins ----
 
@@ -71,7 +87,7 @@ struct Domain {
 struct Row {
     std::string name;
     std::string group;
-    Signature signature;
+    LazySignature signature;
     Lowering lowering;
     std::vector<Domain> domains;  // one an argument, or one for all, or none: not sampled
     std::string doc;

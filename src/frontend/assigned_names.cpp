@@ -44,9 +44,9 @@ void collect_updated(const Expr& e, std::set<std::string>& names) {
     if (!builtin) return;
     for (const auto* row : builtin->rows) {
         const auto* prelude = std::get_if<builtins::LowerPrelude>(&row->lowering);
-        for (size_t i = 0; prelude && i < row->signature.parameters.size() && i + 1 < e.children.size(); ++i) {
+        for (size_t i = 0; prelude && i < row->signature().parameters.size() && i + 1 < e.children.size(); ++i) {
             const auto& updated = prelude->updates;
-            if (std::find(updated.begin(), updated.end(), row->signature.parameters[i].name) != updated.end())
+            if (std::find(updated.begin(), updated.end(), row->signature().parameters[i].name) != updated.end())
                 collect_target(e.child(i + 1), names);
         }
     }

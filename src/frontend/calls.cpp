@@ -45,7 +45,7 @@ bool takes_one_type(const builtins::Builtin& builtin, const std::vector<ir::Type
     const ir::Type type = given[0];
     if (std::ranges::all_of(given, [&](ir::Type other) { return other == type; })) return false;
     return std::ranges::any_of(builtin.rows, [&](const builtins::Row* row) {
-        const auto& parameters = row->signature.parameters;
+        const auto& parameters = row->signature().parameters;
         builtins::Matches matches;
         return parameters.size() == given.size() &&
                std::ranges::all_of(parameters, [&](const auto& p) { return builtins::match(p.type, type, matches); });
@@ -120,7 +120,7 @@ Entity FunctionLowering::call_builtin(const std::string& name, const Expr& e) {
     } else {
         for (const auto* row : builtin->rows) {
             std::vector<Entity> ordered = positional;
-            const auto& parameters = row->signature.parameters;
+            const auto& parameters = row->signature().parameters;
             for (size_t i = positional.size(); i < parameters.size(); ++i) {
                 const auto it = std::find_if(given.begin(), given.end(),
                                              [&](const Argument& a) { return a.name == parameters[i].name; });
@@ -134,7 +134,7 @@ Entity FunctionLowering::call_builtin(const std::string& name, const Expr& e) {
     for (const auto& a : given)
         found += (found.empty() ? "" : ", ") + (a.name.empty() ? "" : a.name + "=") + a.entity.describe();
     std::string list;
-    for (const auto* row : builtin->rows) list += "\n    " + name + row->signature.str();
+    for (const auto* row : builtin->rows) list += "\n    " + name + row->signature().str();
     std::vector<std::string> notes;
     std::vector<ir::Type> given_types;
     for (const auto& a : given) given_types.push_back(a.entity.type());

@@ -26,7 +26,7 @@ class PreludeEnvironment : public Environment {
     Binding attribute(const Object&, const std::string&) override { return Unknown{}; }
     Binding annotation(const std::string& parameter) override {
         if (parameter == "return") return result();
-        for (const auto& p : row_.signature.parameters) {
+        for (const auto& p : row_.signature().parameters) {
             if (p.name == parameter) return builtins::substitute(p.type, matches_);
         }
         return Unknown{};
@@ -38,7 +38,7 @@ class PreludeEnvironment : public Environment {
 
   private:
     Binding result() const {
-        const auto& pattern = row_.signature.result;
+        const auto& pattern = row_.signature().result;
         if (pattern.is_exact() && !pattern.exact) return NoneValue{};
         return builtins::substitute(pattern, matches_);
     }
@@ -240,7 +240,7 @@ const Instance& Instances::prelude(const builtins::Row& row, std::span<const ir:
     if (!source) {
         builtins::Matches matches;
         for (size_t i = 0; i < types.size(); ++i) {
-            WEFT_CHECK(builtins::match(row.signature.parameters[i].type, types[i], matches),
+            WEFT_CHECK(builtins::match(row.signature().parameters[i].type, types[i], matches),
                        "the prelude's " + row.name + " does not fit");
         }
         const auto& body = std::get<builtins::LowerPrelude>(row.lowering);

@@ -70,7 +70,7 @@ Entity FunctionLowering::call_operator(const std::string& builtin, const std::st
                         "']: nothing is converted, write " + left + "(...) or " + right + "(...) around one of them");
     } else {
         std::string list;
-        for (const auto* row : builtins::find(builtin)->rows) list += "\n    " + row->signature.str();
+        for (const auto* row : builtins::find(builtin)->rows) list += "\n    " + row->signature().str();
         notes.push_back("`" + op + "` takes:" + list);
     }
     fail(ErrorKind::Type, e.span, "`" + op + "` has no meaning for " + found, notes);
@@ -110,7 +110,7 @@ std::optional<Entity> FunctionLowering::try_rows(const std::string& name, std::s
         if (!types.back()) return std::nullopt;
     }
     for (const auto* row : builtin->rows) {
-        const auto& parameters = row->signature.parameters;
+        const auto& parameters = row->signature().parameters;
         if (std::holds_alternative<builtins::LowerSpecial>(row->lowering) || types.size() > parameters.size()) continue;
         builtins::Matches matches;
         bool fits = true;
@@ -125,7 +125,7 @@ std::optional<Entity> FunctionLowering::try_rows(const std::string& name, std::s
             values.push_back(builder_.constant(builtins::substitute(parameters[i].type, matches),
                                                std::stod(parameters[i].default_text)));
         }
-        return lower_row(*row, values, builtins::substitute(row->signature.result, matches), span);
+        return lower_row(*row, values, builtins::substitute(row->signature().result, matches), span);
     }
     return std::nullopt;
 }
@@ -155,8 +155,8 @@ Entity FunctionLowering::lower_row(const builtins::Row& row, std::span<Value* co
     // The last results go back into the arguments.
     const auto& parts = results.as<TupleEntity>()->parts;
     const size_t kept = parts.size() - updates.size();
-    for (size_t i = 0; i < row.signature.parameters.size(); ++i) {
-        const auto it = std::find(updates.begin(), updates.end(), row.signature.parameters[i].name);
+    for (size_t i = 0; i < row.signature().parameters.size(); ++i) {
+        const auto it = std::find(updates.begin(), updates.end(), row.signature().parameters[i].name);
         if (it == updates.end()) continue;
         const auto which = kept + static_cast<size_t>(it - updates.begin());
         updated_.emplace_back(static_cast<int>(i), parts[which].value());

@@ -1,5 +1,6 @@
 """Every captured value and `wp.static` is part of a kernel's identity: in one process and through the disk cache."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -74,3 +75,12 @@ def test_equal_code_of_two_files_is_not_the_same(tmp_path):
         a = wp.array([3], dtype={"float": float, "int": int}[dtype])
         wp.launch(kernel, dim=1, inputs=[a])
         assert a.numpy().tolist() == [6]
+
+
+def test_hashes_are_those_of_sha256():
+    """Content addresses, whichever instructions compute them: lengths around each block's end, and a long text."""
+    from warp import _core
+
+    text = bytes(range(256)) * 300
+    for length in [*range(200), 4095, 4096, len(text)]:
+        assert _core.sha256(text[:length]) == hashlib.sha256(text[:length]).hexdigest()

@@ -217,3 +217,34 @@ def test_kernels_that_other_programs_enter_are_no_launches():
         wp.kernel(enter, **made)
     with pytest.raises(ValueError, match="must be 'warp' or 'external_constant_params', found 'x'"):
         wp.kernel(enter, module="unique", entry_point_abi="x")
+
+
+def test_kernels_of_a_module_take_its_options_as_they_are_at_their_first_launch():
+    """Kernels share what the settings came to, until one of them changes: of the module, of the program, or their own."""
+    made = {}
+    for number in range(6):
+
+        @wp.kernel(module="shared_settings")
+        def divide(a: wp.array(dtype=float), number: int):
+            a[0] = a[0] / 3.0
+
+        made[number] = divide
+    options = wp.get_module_options("shared_settings")
+
+    def checks(kernel):
+        wp.launch(kernel, dim=1, inputs=[wp.ones(1, dtype=float), 0], device="cpu")
+        settings = kernel._settings
+        return settings.fast_math, settings.checks
+
+    assert checks(made[0]) == checks(made[1]) == (False, False)
+    options["fast_math"] = True
+    assert checks(made[2]) == (True, False)
+    mode = wp.config.mode
+    wp.config.mode = "debug"
+    try:
+        assert checks(made[3]) == (True, True)
+    finally:
+        wp.config.mode = mode
+    made[4].options["mode"] = "debug"
+    assert checks(made[4]) == (True, True)
+    assert checks(made[5]) == (True, False)

@@ -17,7 +17,7 @@ std::vector<ir::Type> fitting_types(const Row& row, int length) {
     matches.types = {{"Scalar", ir::f32()}, {"Float", ir::f32()}, {"Int", ir::i32()}};
     for (const char* name : {"n", "m", "p"}) matches.lengths[name] = length;
     std::vector<ir::Type> types;
-    for (const auto& p : row.signature.parameters) types.push_back(substitute(p.type, matches));
+    for (const auto& p : row.signature().parameters) types.push_back(substitute(p.type, matches));
     return types;
 }
 
@@ -25,7 +25,7 @@ TEST(Registry, EveryRowLowers) {
     for (const auto& builtin : all()) {
         for (const Row* row : builtin.rows) {
             if (std::holds_alternative<LowerSpecial>(row->lowering)) continue;
-            SCOPED_TRACE(row->name + row->signature.str());
+            SCOPED_TRACE(row->name + row->signature().str());
             const auto types = fitting_types(*row, 3);
             EXPECT_FALSE(ir::print(*frontend::lower_call(frontend::BuiltinName{row->name}, types, {})).empty());
         }
