@@ -110,8 +110,16 @@ class Definition:
 
 # The settings of config that _definition() reads.
 _GLOBAL = operator.attrgetter(
-    *"optimization_level enable_backward max_unroll mode verify_fp lineinfo".split(),
-    *"cpu_lanes deterministic cpu_backend cuda_arch_suffix".split(),
+    "optimization_level",
+    "enable_backward",
+    "max_unroll",
+    "mode",
+    "verify_fp",
+    "lineinfo",
+    "cpu_lanes",
+    "deterministic",
+    "cpu_backend",
+    "cuda_arch_suffix",
 )
 
 

@@ -220,7 +220,7 @@ def test_kernels_that_other_programs_enter_are_no_launches():
 
 
 def test_kernels_of_a_module_take_its_options_as_they_are_at_their_first_launch():
-    """Kernels share what the settings came to, until one of them changes: of the module, of the program, or their own."""
+    """Kernels share what the settings came to, until one changes: the module's, the program's, or their own."""
     made = {}
     for number in range(6):
 
