@@ -274,6 +274,17 @@ def test_without_the_compiler(root, tmp_path):
     assert done.returncode != 0 and "mxcc" in done.stderr and "square" in done.stderr
 
 
+def has_nvidias_driver():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+# Where MACA is not to be had, NVIDIA's GPUs are looked for.
+without_nvidia = pytest.mark.skipif(has_nvidias_driver(), reason="NVIDIA's driver is here, and serves in MACA's place")
+
 ASK = """
 import warp as wp
 assert not wp.is_cuda_available() and str(wp.get_device()) == "cpu"
@@ -285,6 +296,7 @@ for name in ("maca:0", "cuda:0"):
 """
 
 
+@without_nvidia
 @pytest.mark.parametrize(
     "environment, text",
     [
@@ -305,6 +317,7 @@ def test_machines_without_maca(root, tmp_path, environment, text):
     assert done.stdout.count(text) == 2
 
 
+@without_nvidia
 def test_a_runtime_that_lacks_functions(root, tmp_path):
     library = tmp_path / "empty.so"
     subprocess.run([fake_cuda.host_compiler(), "-shared", "-x", "c++", "/dev/null", "-o", library], check=True)

@@ -232,7 +232,7 @@ def test_kernels_of_a_module_take_its_options_as_they_are_at_their_first_launch(
     options = wp.get_module_options("shared_settings")
 
     def checks(kernel):
-        wp.launch(kernel, dim=1, inputs=[wp.ones(1, dtype=float), 0], device="cpu")
+        wp.launch(kernel, dim=1, inputs=[wp.ones(1, dtype=float), 0])
         settings = kernel._settings
         return settings.fast_math, settings.checks
 
