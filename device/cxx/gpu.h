@@ -3,6 +3,11 @@
 
 #include "types.h"
 
+// As on other devices: a snippet that promises a value and gives none is a mistake, not a warning.
+#ifdef __clang__
+#pragma clang diagnostic error "-Wreturn-type"
+#endif
+
 // Lanes of a wave take part by the bits of a mask.
 #ifdef __MACA_ARCH__
 #define WEFT_ALL_LANES 0xffffffffffffffffull

@@ -270,15 +270,30 @@ def half_of_a_wave(out: wp.array(dtype=int), i: int): ...
 def much_memory(out: wp.array(dtype=int), i: int): ...
 
 
+@wp.func_native("""
+    out[i] = (1 + ;
+""")
+def syntax(out: wp.array(dtype=int), i: int): ...
+
+
+@wp.func_native("""
+#include <vector>
+    out[i] = 1;
+""")
+def header(out: wp.array(dtype=int), i: int): ...
+
+
 @pytest.mark.parametrize(
     "snippet, message, line",
     [
+        (syntax, "expected", "    out[i] = (1 + ;"),
+        (header, "it includes a header", "#include <vector>"),
         (unknown_name, "missing", "    out[i] = missing + 1;"),
         (assembly, "inline assembly", '    asm("mov.u32'),
         (half_of_a_wave, "a mask of 32 bits leaves out half of the 64 lanes", "    out[i] = __shfl_sync(all, i, 0);"),
         (much_memory, "more __shared__ memory than the 65536 bytes", "    __shared__ int second[9000];"),
     ],
-    ids=["name", "assembly", "mask", "memory"],
+    ids=["syntax", "header", "name", "assembly", "mask", "memory"],
 )
 def test_snippets_that_are_wrong_say_where(snippet, message, line):
     @wp.kernel(module="unique")
