@@ -5,9 +5,10 @@
 #include <clang/Basic/Diagnostic.h>
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/Basic/SourceManager.h>
-#include <clang/CodeGen/CodeGenAction.h>
+#include <clang/CodeGen/ModuleBuilder.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Frontend/FrontendAction.h>
 #include <clang/Frontend/PrecompiledPreamble.h>
 #include <clang/Lex/PreprocessorOptions.h>
 #include <llvm/ADT/SmallString.h>
@@ -115,6 +116,34 @@ void set_up(clang::CompilerInvocation& invocation, const std::vector<const char*
     WEFT_CHECK(understood, messages.empty() ? "clang refuses its options" : messages.front().text);
 }
 
+// Makes LLVM's IR of a file, and nothing of that: clang's own action sets up a code generator to no end.
+class Translation : public clang::ASTFrontendAction {
+  public:
+    explicit Translation(llvm::LLVMContext& context) : context_(context) {}
+
+    // After the action: null if it failed. The generator lives as long as the compiler instance.
+    std::unique_ptr<llvm::Module> take_module() { return std::move(module_); }
+
+  protected:
+    std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& instance,
+                                                          llvm::StringRef file) override {
+        auto made = std::unique_ptr<clang::CodeGenerator>(clang::CreateLLVMCodeGen(
+            instance.getDiagnostics(), file, &instance.getVirtualFileSystem(), instance.getHeaderSearchOpts(),
+            instance.getPreprocessorOpts(), instance.getCodeGenOpts(), context_));
+        generator_ = made.get();
+        return made;
+    }
+
+    void EndSourceFileAction() override {
+        if (!getCompilerInstance().getDiagnostics().hasErrorOccurred()) module_.reset(generator_->ReleaseModule());
+    }
+
+  private:
+    llvm::LLVMContext& context_;
+    clang::CodeGenerator* generator_ = nullptr;
+    std::unique_ptr<llvm::Module> module_;
+};
+
 // The headers, read once for each set of options.
 class Preambles {
   public:
@@ -169,9 +198,9 @@ std::unique_ptr<llvm::Module> run_clang(llvm::LLVMContext& context, const std::s
     instance.createDiagnostics(&collector, /*ShouldOwnClient=*/false);
     instance.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());
     instance.createFileManager(system);
-    clang::EmitLLVMOnlyAction action(&context);
+    Translation action(context);
     if (!instance.ExecuteAction(action)) return nullptr;
-    return action.takeModule();
+    return action.take_module();
 }
 
 }  // namespace weft::codegen::llvm_backend
