@@ -2,6 +2,7 @@
 core tests.
 """
 
+import gc
 import subprocess
 import sys
 
@@ -475,6 +476,7 @@ def test_memory_from_pytorchs_pool():
         assert torch.cuda.memory_allocated() == before + (4 << 20)
     assert a.numpy().sum() == 2 << 20
     del a
+    gc.collect()
     assert torch.cuda.memory_allocated() == before
 
 
