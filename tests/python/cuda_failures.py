@@ -2,8 +2,6 @@
 and that the next try works. Runs with the stand-in for the driver (test_cuda_failures.py begins it).
 """
 
-import gc
-
 import numpy as np
 import pytest
 from support.fake_cuda import Fake
@@ -33,31 +31,7 @@ def line_of(kernel):
 @pytest.fixture(autouse=True)
 def device():
     """Each test begins with the GPU as the default device, and must leave no failure behind."""
-    wp.set_device("cuda:0")
-    yield wp.get_device()
-    assert fake.pending() == 0, "a failure that was asked for did not come"
-    fake.fail_launch(0)
-    assert fake.wrong() == 0
-
-
-def settled():
-    """What is alive once the garbage is collected."""
-    gc.collect()
-    wp.synchronize()
-    return fake.alive()
-
-
-def fails_once(action, function, result, text, calls=0, error=RuntimeError):
-    """The action raises this when the function fails, leaves nothing, and works afterwards."""
-    action()
-    before = settled()
-    fake.fail(function, result, calls)
-    with pytest.raises(error, match=text) as raised:
-        action()
-    del raised
-    assert settled() == before
-    action()
-    assert settled() == before
+    yield from fake.device("cuda:0")
 
 
 # ---- first: the context is not made yet ----
@@ -87,7 +61,7 @@ def test_a_context_is_made_whole_or_not_at_all(device, function, calls):
 def test_then_it_is_made(device):
     np.testing.assert_array_equal(wp.array([1.0, 2.0], dtype=float).numpy(), [1, 2])
     assert device.has_context
-    alive = settled()
+    alive = fake.settled()
     assert (alive["stream"], alive["pinned"], alive["memory"]) == (2, 1, 0)
 
 
@@ -99,37 +73,37 @@ def test_zeros(function):
     text = r"Failed to allocate 16 bytes on device 'cuda:0': out of memory"
     if function == "cuMemsetD8Async":
         text = "Warp CUDA error 2: filling with zeros"
-    fails_once(lambda: wp.zeros(4, dtype=float), function, OUT_OF_MEMORY, text)
+    fake.fails_once(lambda: wp.zeros(4, dtype=float), function, OUT_OF_MEMORY, text)
 
 
 def test_arrays_made_of_data():
     made = lambda: wp.array(np.ones(4, dtype=np.float32))  # noqa: E731
-    fails_once(made, "cuMemcpyHtoDAsync", UNKNOWN, "Warp CUDA error 999: copy to the device")
-    fails_once(made, "cuStreamSynchronize", UNKNOWN, "Warp CUDA error 999: copy to the device")
+    fake.fails_once(made, "cuMemcpyHtoDAsync", UNKNOWN, "Warp CUDA error 999: copy to the device")
+    fake.fails_once(made, "cuStreamSynchronize", UNKNOWN, "Warp CUDA error 999: copy to the device")
 
 
 def test_reading_and_copying():
     a, b = wp.ones(4, dtype=float), wp.zeros(4, dtype=float)
-    fails_once(a.numpy, "cuMemcpyDtoHAsync", UNKNOWN, "copy from the device")
-    fails_once(lambda: wp.copy(b, a), "cuMemcpyDtoDAsync", UNKNOWN, "copy on the device")
+    fake.fails_once(a.numpy, "cuMemcpyDtoHAsync", UNKNOWN, "copy from the device")
+    fake.fails_once(lambda: wp.copy(b, a), "cuMemcpyDtoDAsync", UNKNOWN, "copy on the device")
 
 
 def test_without_the_pool(device):
     with wp.ScopedMempool(device, False):
         text = "Failed to allocate 16 bytes on device 'cuda:0': out of memory"
-        fails_once(lambda: wp.empty(4, dtype=float), "cuMemAlloc", OUT_OF_MEMORY, text)
-        fails_once(lambda: wp.zeros(4, dtype=float), "cuMemsetD8Async", OUT_OF_MEMORY, "filling with zeros")
+        fake.fails_once(lambda: wp.empty(4, dtype=float), "cuMemAlloc", OUT_OF_MEMORY, text)
+        fake.fails_once(lambda: wp.zeros(4, dtype=float), "cuMemsetD8Async", OUT_OF_MEMORY, "filling with zeros")
 
 
 def test_pinned_memory():
     made = lambda: wp.empty(4, dtype=float, device="cpu", pinned=True)  # noqa: E731
-    fails_once(made, "cuMemHostAlloc", OUT_OF_MEMORY, "Failed to allocate 16 bytes .*out of memory")
+    fake.fails_once(made, "cuMemHostAlloc", OUT_OF_MEMORY, "Failed to allocate 16 bytes .*out of memory")
 
 
 def test_managed_memory(device):
     with wp.ScopedAllocator(device, wp.CudaManagedAllocator()):
         text = "Failed to allocate 16 bytes .*out of memory"
-        fails_once(lambda: wp.empty(4, dtype=float), "cuMemAllocManaged", OUT_OF_MEMORY, text)
+        fake.fails_once(lambda: wp.empty(4, dtype=float), "cuMemAllocManaged", OUT_OF_MEMORY, text)
 
 
 # ---- code and launches ----
@@ -158,41 +132,41 @@ def test_code_that_does_not_load(function, text):
     a, b = wp.zeros(4, dtype=float), wp.zeros(4, dtype=float)
     kernel = make_kernel(len(function) + len(text))
     wp.launch(double, 4, [a], [b])
-    before = settled()
+    before = fake.settled()
     # There are two codes, of which the launch wants one: for arrays that lie densely, and for all.
     fake.fail(function, 218, times=2 if "Link" in function else 1)
     with pytest.raises(RuntimeError, match=text) as raised:
         wp.launch(kernel, 4, [a])
     del raised
-    assert {**settled(), "module": 0} == {**before, "module": 0}
+    assert {**fake.settled(), "module": 0} == {**before, "module": 0}
     wp.launch(kernel, 4, [a])
-    assert settled()["module"] == before["module"] + 1
+    assert fake.settled()["module"] == before["module"] + 1
     # A module keeps the newest kernel of a name.
     del kernel
     make_kernel(0)
     wp.launch(double, 4, [a], [b])
-    assert settled() == before
+    assert fake.settled() == before
 
 
 def test_launches():
     a, b = wp.ones(4, dtype=float), wp.zeros(4, dtype=float)
     launch = lambda: wp.launch(double, 4, [a], [b])  # noqa: E731
     text = rf"(?s)Warp CUDA error 999: launching kernel 'double' on cuda:0.*cuda_failures\.py\", line {line_of(double)}"
-    fails_once(launch, "cuLaunchKernel", UNKNOWN, text)
+    fake.fails_once(launch, "cuLaunchKernel", UNKNOWN, text)
 
 
 # ---- streams and events ----
 
 
 def test_streams_and_events(device):
-    fails_once(lambda: wp.Stream(device), "cuStreamCreateWithPriority", UNKNOWN, "making a stream")
-    fails_once(lambda: wp.Event(device), "cuEventCreate", UNKNOWN, "making an event")
+    fake.fails_once(lambda: wp.Stream(device), "cuStreamCreateWithPriority", UNKNOWN, "making a stream")
+    fake.fails_once(lambda: wp.Event(device), "cuEventCreate", UNKNOWN, "making an event")
     event = wp.Event(device)
-    fails_once(lambda: device.stream.record_event(event), "cuEventRecordWithFlags", UNKNOWN, "recording an event")
-    fails_once(lambda: device.stream.wait_event(event), "cuStreamWaitEvent", UNKNOWN, "waiting for an event")
-    fails_once(lambda: wp.synchronize_event(event), "cuEventSynchronize", UNKNOWN, "waiting for an event")
-    fails_once(lambda: wp.synchronize_stream(device), "cuStreamSynchronize", UNKNOWN, "waiting for a stream")
-    fails_once(lambda: wp.synchronize_device(device), "cuCtxSynchronize", UNKNOWN, "waiting for the device")
+    fake.fails_once(lambda: device.stream.record_event(event), "cuEventRecordWithFlags", UNKNOWN, "recording an event")
+    fake.fails_once(lambda: device.stream.wait_event(event), "cuStreamWaitEvent", UNKNOWN, "waiting for an event")
+    fake.fails_once(lambda: wp.synchronize_event(event), "cuEventSynchronize", UNKNOWN, "waiting for an event")
+    fake.fails_once(lambda: wp.synchronize_stream(device), "cuStreamSynchronize", UNKNOWN, "waiting for a stream")
+    fake.fails_once(lambda: wp.synchronize_device(device), "cuCtxSynchronize", UNKNOWN, "waiting for the device")
 
 
 # ---- captures ----
@@ -218,7 +192,7 @@ def test_captures(device, function, text):
             wp.launch(triple, 4, [wp.zeros(4, dtype=float)], [b])
         wp.capture_launch(capture.graph)
 
-    fails_once(capture, function, INVALIDATED, text)
+    fake.fails_once(capture, function, INVALIDATED, text)
     assert not device.is_capturing
 
 

@@ -2,7 +2,6 @@
 (test_maca.py begins it), two GPUs, whose names WEFT_MACA_AS_CUDA decides.
 """
 
-import gc
 import os
 
 import numpy as np
@@ -19,31 +18,7 @@ OUT_OF_MEMORY, ILLEGAL_ADDRESS, UNKNOWN = 2, 700, 999
 @pytest.fixture(autouse=True)
 def device():
     """Each test begins with the first GPU as the default device, and must leave no failure behind."""
-    wp.set_device("maca:0")
-    yield wp.get_device()
-    assert fake.pending() == 0, "a failure that was asked for did not come"
-    fake.fail_launch(0)
-    assert fake.wrong() == 0
-
-
-def settled():
-    """What is alive once the garbage is collected."""
-    gc.collect()
-    wp.synchronize()
-    return fake.alive()
-
-
-def fails_once(action, function, result, text, calls=0):
-    """The action raises this when the function fails, leaves nothing, and works afterwards."""
-    action()
-    before = settled()
-    fake.fail(function, result, calls)
-    with pytest.raises(RuntimeError, match=text) as raised:
-        action()
-    del raised
-    assert settled() == before
-    action()
-    assert settled() == before
+    yield from fake.device("maca:0")
 
 
 # ---- first: the context is not made yet ----
@@ -119,15 +94,15 @@ def test_what_memory_is(device):
     ],
 )
 def test_zeros_that_fail(function, text):
-    fails_once(lambda: wp.zeros(4, dtype=float), function, OUT_OF_MEMORY, text.format(KIND))
+    fake.fails_once(lambda: wp.zeros(4, dtype=float), function, OUT_OF_MEMORY, text.format(KIND))
 
 
 def test_copies_that_fail():
     made = lambda: wp.array(np.ones(4, dtype=np.float32))  # noqa: E731
-    fails_once(made, "mcMemcpyHostToDevice", UNKNOWN, "Warp MACA error 999: copy to the device")
+    fake.fails_once(made, "mcMemcpyHostToDevice", UNKNOWN, "Warp MACA error 999: copy to the device")
     a, b = wp.zeros(4), wp.zeros(4)
-    fails_once(a.numpy, "mcMemcpyDeviceToHost", UNKNOWN, "copy from the device")
-    fails_once(lambda: wp.copy(b, a), "mcMemcpyDeviceToDevice", UNKNOWN, "copy on the device")
+    fake.fails_once(a.numpy, "mcMemcpyDeviceToHost", UNKNOWN, "copy from the device")
+    fake.fails_once(lambda: wp.copy(b, a), "mcMemcpyDeviceToDevice", UNKNOWN, "copy on the device")
 
 
 def test_peers():
@@ -168,8 +143,8 @@ def test_streams_and_events(device):
     assert end.is_complete and wp.get_event_elapsed_time(begin, end) >= 0
     wp.synchronize_stream(first)
     assert first.is_complete
-    fails_once(lambda: wp.Event(device), "mcEventCreateWithFlags", UNKNOWN, "making an event")
-    fails_once(lambda: wp.Stream(device), "mcStreamCreateWithPriority", UNKNOWN, "making a stream")
+    fake.fails_once(lambda: wp.Event(device), "mcEventCreateWithFlags", UNKNOWN, "making an event")
+    fake.fails_once(lambda: wp.Stream(device), "mcStreamCreateWithPriority", UNKNOWN, "making a stream")
 
 
 def test_captured_copies(device):
@@ -206,7 +181,7 @@ def test_captures_that_fail(device, function):
             wp.copy(b, a)
         wp.capture_launch(capture.graph)
 
-    fails_once(capture, function, 901, "Warp MACA error 901")
+    fake.fails_once(capture, function, 901, "Warp MACA error 901")
     assert not device.is_capturing
 
 

@@ -2,7 +2,6 @@
 
 #include <elf.h>
 
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "codegen/cxx/process.h"
 #include "codegen/cxx/source.h"
 #include "codegen/shared_memory.h"
+#include "codegen/stages.h"
 
 namespace weft::codegen::cxx {
 namespace {
@@ -56,19 +56,13 @@ class HostBackend final : public Backend {
     }
 
     Image compile(const ir::Module& module, const Options& options, std::vector<StageTime>* times) override {
-        auto start = std::chrono::steady_clock::now();
-        const auto stage = [&](const char* what) {
-            const auto now = std::chrono::steady_clock::now();
-            if (times != nullptr)
-                times->push_back({what, std::chrono::duration<double, std::milli>(now - start).count()});
-            start = now;
-        };
+        Stages stages(times);
         const std::string compiler = find_compiler();
         if (compiler.empty()) {
             throw UserError(ErrorKind::Unsupported, "no C++ compiler: install g++ or clang++, or set WEFT_CXX");
         }
         const std::string text = source(module, Flavour::Host, options);
-        stage("emit");
+        stages.end("emit");
         const Folder folder;
         write_file(folder.file("kernel.cpp"), text);
         const std::string library = folder.file("kernel.so");
@@ -97,7 +91,7 @@ class HostBackend final : public Backend {
         Image image{ImageFormat::SharedLibrary, read_file(library)};
         if (status != 0 || image.bytes.empty()) throw_compiler_error(module, compiler, read_file(log));
         check_shared_memory(module, shared_bytes(image.bytes));
-        stage("generate");
+        stages.end("generate");
         return image;
     }
 };

@@ -1,6 +1,5 @@
 #include "codegen/cxx/maca.h"
 
-#include <chrono>
 #include <map>
 #include <mutex>
 
@@ -8,6 +7,7 @@
 #include "codegen/build_id.h"
 #include "codegen/cxx/process.h"
 #include "codegen/cxx/source.h"
+#include "codegen/stages.h"
 
 namespace weft::codegen::cxx {
 namespace {
@@ -95,20 +95,14 @@ class MacaBackend final : public Backend {
     }
 
     Image compile(const ir::Module& module, const Options& options, std::vector<StageTime>* times) override {
-        auto start = std::chrono::steady_clock::now();
-        const auto stage = [&](const char* what) {
-            const auto now = std::chrono::steady_clock::now();
-            if (times != nullptr)
-                times->push_back({what, std::chrono::duration<double, std::milli>(now - start).count()});
-            start = now;
-        };
+        Stages stages(times);
         const std::string compiler = find_compiler();
         if (compiler.empty()) {
             throw UserError(ErrorKind::Unsupported,
                             "no compiler for MACA: install the vendor's mxcc and set MACA_PATH, or WEFT_MXCC");
         }
         const std::string text = source(module, Flavour::Maca, options);
-        stage("emit");
+        stages.end("emit");
         const Folder folder;
         const std::string file = folder.file("kernel.maca");
         const std::string binary = folder.file("kernel.devbin");
@@ -117,7 +111,7 @@ class MacaBackend final : public Backend {
         const int status = run(command(compiler, file, binary, options), log);
         Image image{ImageFormat::MacaBinary, read_file(binary)};
         if (status != 0 || image.bytes.empty()) throw_compiler_error(module, compiler, read_file(log));
-        stage("generate");
+        stages.end("generate");
         return image;
     }
 };

@@ -9,8 +9,8 @@
 #include "codegen/llvm/optimize.h"
 #include "codegen/llvm/snippets/blocks.h"
 #include "codegen/llvm/snippets/snippets.h"
-#include "codegen/llvm/stages.h"
 #include "codegen/llvm/target.h"
+#include "codegen/stages.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {

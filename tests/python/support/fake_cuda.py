@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 
+from support.fake_driver import FakeDriver
+
 ROOT = pathlib.Path(__file__).parents[3]
 TESTS = ROOT / "tests/python"
 KINDS = ("memory", "pinned", "stream", "event", "module", "link", "graph", "exec", "array", "texture")
@@ -49,41 +51,12 @@ def run_tests(file, **settings):
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
-class Fake:
-    """What tests tell the library of this process, and ask it."""
-
+class Fake(FakeDriver):
     def __init__(self):
-        self._library = ctypes.CDLL(os.environ["WEFT_CUDA_DRIVER"])
-
-    def fail(self, function, result, calls=0, times=1):
-        """After `calls` more of this function `times` calls give this result."""
-        self._library.fake_fail(function.encode(), calls, times, result)
-
-    def fail_launch(self, result, launches=0):
-        """The launch after `launches` more ends badly, which later calls tell; 0: launches end well again."""
-        self._library.fake_fail_launch(launches, result)
-
-    def pending(self):
-        """How many failures are still to come."""
-        return self._library.fake_pending()
-
-    def count(self, function):
-        return self._library.fake_count(function.encode())
-
-    def last_launch(self):
-        """Blocks of the last launch, threads of a block, blocks of a cluster."""
-        return tuple(self._library.fake_last_launch(which) for which in range(3))
+        super().__init__(os.environ["WEFT_CUDA_DRIVER"], KINDS, numbers=3)
 
     def texture(self, handle):
         """Of a texture object: its address modes, filter, flags, filter between levels, last level."""
-        ask = self._library.fake_texture
+        ask = self.library.fake_texture
         ask.argtypes = (ctypes.c_uint64, ctypes.c_int)
         return tuple(ask(handle, which) for which in range(7))
-
-    def alive(self):
-        """How many objects of each kind there are."""
-        return {kind: self._library.fake_alive(kind.encode()) for kind in KINDS}
-
-    def wrong(self):
-        """How often what is not alive was given back."""
-        return self._library.fake_wrong()

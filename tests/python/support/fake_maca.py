@@ -1,6 +1,5 @@
 """The stand-ins for MACA's compiler and runtime (tests/maca), laid out as an installation, and asked through ctypes."""
 
-import ctypes
 import os
 import pathlib
 import subprocess
@@ -8,6 +7,7 @@ import sys
 import tempfile
 
 from support.fake_cuda import ROOT, TESTS, host_compiler
+from support.fake_driver import FakeDriver
 
 SOURCES = ("tests/maca/*.cpp", "tests/fake_driver/state.cpp", "src/runtime/cpu/fibres.cpp")
 KINDS = ("memory", "pinned", "stream", "event", "module", "graph", "exec")
@@ -47,35 +47,6 @@ def run_tests(file, **settings):
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
-class Fake:
-    """What tests tell the runtime of this process, and ask it."""
-
+class Fake(FakeDriver):
     def __init__(self):
-        self._library = ctypes.CDLL(os.path.join(os.environ["MACA_PATH"], "lib/libmcruntime.so"))
-
-    def fail(self, function, result, calls=0, times=1):
-        """After `calls` more of this function `times` calls give this result."""
-        self._library.fake_fail(function.encode(), calls, times, result)
-
-    def fail_launch(self, result, launches=0):
-        """The launch after `launches` more ends badly, which later calls tell; 0: launches end well again."""
-        self._library.fake_fail_launch(launches, result)
-
-    def pending(self):
-        """How many failures are still to come."""
-        return self._library.fake_pending()
-
-    def count(self, function):
-        return self._library.fake_count(function.encode())
-
-    def last_launch(self):
-        """Blocks of the last launch, threads of a block."""
-        return tuple(self._library.fake_last_launch(which) for which in range(2))
-
-    def alive(self):
-        """How many objects of each kind there are."""
-        return {kind: self._library.fake_alive(kind.encode()) for kind in KINDS}
-
-    def wrong(self):
-        """How often what is not alive was given back."""
-        return self._library.fake_wrong()
+        super().__init__(os.path.join(os.environ["MACA_PATH"], "lib/libmcruntime.so"), KINDS, numbers=2)

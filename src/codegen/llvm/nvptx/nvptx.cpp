@@ -19,8 +19,8 @@
 #include "codegen/llvm/nvptx/vector_sums.h"
 #include "codegen/llvm/optimize.h"
 #include "codegen/llvm/snippets/snippets.h"
-#include "codegen/llvm/stages.h"
 #include "codegen/shared_memory.h"
+#include "codegen/stages.h"
 
 namespace weft::codegen::llvm_backend {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "codegen/backend.h"
 
-namespace weft::codegen::llvm_backend {
+namespace weft::codegen {
 
 class Stages {
   public:
@@ -26,4 +26,4 @@ class Stages {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace weft::codegen::llvm_backend
+}  // namespace weft::codegen
