@@ -180,6 +180,8 @@ class LaneEmitter {
     // Stores a run that nothing of this launch reads: what does not fit in the caches need not come there, which
     // saves reading it first.
     void stream(llvm::ArrayRef<llvm::Value*> run, const LaneAddress& a);
+    // Stores some of the `count` numbers of elements that lie in a run: the numbers between stay as they are.
+    void store_among(llvm::ArrayRef<Leaf> leaves, const Scalars& values, const LaneAddress& a, unsigned count);
     void store(ir::Type type, const Scalars& values, const LaneAddress& a, bool only_written = false);
     // Where an index may count from the end: the affine address if it holds, else the general one.
     void by_address(const LaneAddress& a, llvm::function_ref<void(const LaneAddress&)> work);

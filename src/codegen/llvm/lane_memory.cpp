@@ -51,7 +51,7 @@ bool LaneEmitter::is_run(ir::Type type, const LaneAddress& a) {
 unsigned LaneEmitter::numbers_of_run(ir::Type type, const LaneAddress& a) {
     constexpr unsigned kMostForOne = 8;
     if (is_run(type, a)) return static_cast<unsigned>(module_.leaves_of(type).size());
-    if ((mask_ == nullptr && a.affine == nullptr) || a.distance == 0 || a.offsets != nullptr) return 0;
+    if (a.distance == 0 || a.offsets != nullptr) return 0;
     const auto& leaves = module_.leaves_of(type);
     if (leaves.empty() || leaves[0].kind != LeafKind::Number) return 0;
     const int64_t size = std::max(ir::scalar_bits(leaves[0].scalar) / 8, 1);
@@ -208,6 +208,27 @@ void LaneEmitter::stream(llvm::ArrayRef<Value*> run, const LaneAddress& a) {
     streams_ = true;
 }
 
+void LaneEmitter::store_among(llvm::ArrayRef<Leaf> leaves, const Scalars& values, const LaneAddress& a,
+                              unsigned count) {
+    const int64_t size = a.distance / count;
+    auto* vector = wide(memory_type(leaves[0].scalar));
+    Scalars numbers(count, llvm::PoisonValue::get(vector));
+    llvm::SmallVector<bool, 16> written(count, false);
+    for (size_t i = 0; i < leaves.size(); ++i) {
+        const auto number = static_cast<size_t>((a.member + leaves[i].offset) / size);
+        numbers[number] = to_memory(leaves[i].scalar, widen(values[i]));
+        written[number] = true;
+    }
+    const auto run = shuffles_.put_together(numbers);
+    for (unsigned piece = 0; piece < count; ++piece) {
+        llvm::SmallVector<llvm::Constant*, 16> among;
+        for (unsigned i = 0; i < lanes_; ++i) among.push_back(builder_.getInt1(written[(piece * lanes_ + i) % count]));
+        Value* mask = llvm::ConstantVector::get(among);
+        if (mask_ != nullptr) mask = builder_.CreateAnd(mask, run_mask(piece, count));
+        builder_.CreateMaskedStore(run[piece], offset(a.base, size * lanes_ * piece - a.member), llvm::Align(1), mask);
+    }
+}
+
 void LaneEmitter::store(ir::Type type, const Scalars& values, const LaneAddress& a, bool only_written) {
     const auto& leaves = module_.leaves_of(type);
     for (const Leaf& leaf : leaves) {
@@ -233,6 +254,11 @@ void LaneEmitter::store(ir::Type type, const Scalars& values, const LaneAddress&
         }
         return;
     }
+    // Stores under masks are quick where masks have registers of their own; without, some processors take dozens of
+    // steps for one.
+    constexpr unsigned kLanesWithMasks = 16;
+    const unsigned count = lanes_ < kLanesWithMasks ? 0 : numbers_of_run(type, a);
+    if (count > 0) return store_among(leaves, values, a, count);
     Value* places = lane_offsets(a);
     for (size_t i = 0; i < leaves.size(); ++i) {
         Value* base = offset(a.base, leaves[i].offset);

@@ -379,6 +379,49 @@ TEST(Lanes, RunsUnderMasksAreFetchedAhead) {
               2U);
 }
 
+// Members of elements in a row come in runs and go in runs, with a mask or without; so do one number's neighbours,
+// which stay as they are.
+TEST(Lanes, MembersAreRuns) {
+    for (const bool some : {false, true}) {
+        const std::string work = R"(  %ma = member(%ra) [1] : ref<f32>
+  %x = load(%ma) : f32
+  %mo = member(%ro) [2] : ref<f32>
+  store(%mo, %x)
+  %mp = member(%ro) [0] : ref<f32>
+  store(%mp, %x)
+)";
+        const std::string text = R"(kernel @k(%a: array<vec<3, f32>, 1>, %o: array<vec<3, f32>, 1>) {
+  %i = thread.index [0] : i32
+  %three = const 3 : i32
+  %zero = const 0 : i32
+  %t = rem(%i, %three) : i32
+  %c = ne(%t, %zero) : bool
+  %ra = at(%a, %i) : ref<vec<3, f32>>
+  %ro = at(%o, %i) : ref<vec<3, f32>>
+)" + (some ? "  if(%c) {\n" + work + "    yield\n  } {\n    yield\n  }\n" : work) +
+                                 "  return\n}\n";
+        ASSERT_TRUE(has_lanes(text));
+        EXPECT_EQ(count_of("call <16 x float> @llvm.masked.gather", text), 0U);
+        EXPECT_EQ(count_of("call void @llvm.masked.scatter", text), 0U);
+        EXPECT_EQ(count_of("call void @llvm.masked.store", text), 6U);
+        for (const int lanes : {2, 4, 8, 16}) {
+            const Kernel wide(text, {"llvm-cpu", 2, true, lanes});
+            for (const size_t n : {1, 16, 37}) {
+                std::vector<float> in(3 * n);
+                std::iota(in.begin(), in.end(), 1.0F);
+                std::vector<float> want(in.size(), -1);
+                for (size_t i = 0; i < n; ++i) {
+                    if (!some || i % 3 != 0) want[3 * i] = want[3 * i + 2] = in[3 * i + 1];
+                }
+                std::vector<float> got(in.size(), -1);
+                const auto count = static_cast<int64_t>(n);
+                wide.run(Arguments().array(in.data(), {count}, 12).array(got.data(), {count}, 12), {count});
+                ASSERT_EQ(got, want) << lanes << " lanes, " << n << " items";
+            }
+        }
+    }
+}
+
 TEST(Lanes, StoresPastTheCaches) {
     const std::string text = R"(kernel @k(%a: array<vec<3, f32>, 1>, %o: array<vec<3, f32>, 1>) {
   %i = thread.index [0] : i32
