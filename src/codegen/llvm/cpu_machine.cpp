@@ -44,6 +44,8 @@ llvm::SmallVector<LaneBody, 2> lane_bodies(ModuleContext& module, const ir::Func
 
 bool CpuMachine::has_half_instructions() const { return HostTarget::has_half_instructions(); }
 
+bool CpuMachine::has_fast_gathers() const { return lanes_ == HostTarget::lanes() && HostTarget::has_fast_gathers(); }
+
 bool CpuMachine::is_bound_at_load(std::string_view symbol) const { return is_host_symbol(symbol); }
 
 Value* CpuMachine::to_integer(llvm::IRBuilder<>& builder, Value* number, bool wide) const {

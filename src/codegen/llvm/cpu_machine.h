@@ -13,6 +13,7 @@ class CpuMachine final : public Machine {
     bool has_half_instructions() const override;
     bool takes_unaligned() const override { return true; }
     bool has_exclusive_launches() const override { return true; }
+    bool has_fast_gathers() const override;
     bool uses_device_maths() const override { return true; }
     std::string math_symbol(std::string_view c_name) const override { return std::string(c_name); }
     bool is_bound_at_load(std::string_view symbol) const override;

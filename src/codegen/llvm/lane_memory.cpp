@@ -146,7 +146,9 @@ unsigned LaneEmitter::row_length(llvm::ArrayRef<Leaf> leaves) const {
         return leaves[i].kind == LeafKind::Number && leaves[i].scalar == leaves[0].scalar &&
                leaves[i].offset == leaves[0].offset + 4 * static_cast<int64_t>(i);
     };
-    if (!shuffles_.has_rows() || ir::scalar_bits(leaves[0].scalar) != 32) return 1;
+    if (!shuffles_.has_rows() || module_.machine.has_fast_gathers() || ir::scalar_bits(leaves[0].scalar) != 32) {
+        return 1;
+    }
     unsigned count = 1;
     while (count < std::min<size_t>(leaves.size(), LaneShuffles::kRow) && fits(count)) ++count;
     return count;

@@ -23,6 +23,8 @@ class Machine {
     virtual bool takes_unaligned() const = 0;
     // Whether a launch can say that no other thread comes between (LaunchShape::exclusive).
     virtual bool has_exclusive_launches() const = 0;
+    // Whether gathers of vectors of its full size are quicker than loads of a few numbers each and shuffles.
+    virtual bool has_fast_gathers() const { return false; }
     // Whether device/maths.h computes float32 maths; else every function has a symbol of its own.
     virtual bool uses_device_maths() const = 0;
 

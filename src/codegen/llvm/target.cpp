@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/CodeGen.h>
 #include <llvm/Support/TargetSelect.h>
@@ -9,6 +10,7 @@
 #include <llvm/TargetParser/Host.h>
 
 #include <algorithm>
+#include <fstream>
 #include <mutex>
 #include <vector>
 
@@ -60,6 +62,23 @@ Host& host() {
 bool HostTarget::has_half_instructions() { return host().half_instructions; }
 
 int HostTarget::lanes() { return host().lanes; }
+
+bool HostTarget::has_fast_gathers() {
+#if defined(__x86_64__)
+    static const bool fast = [] {
+        // Where microcode keeps gathers from telling of others' data, they take several times as long.
+        std::ifstream file("/sys/devices/system/cpu/vulnerabilities/gather_data_sampling");
+        std::string state;
+        std::getline(file, state);
+        HostTarget target(1);
+        return !state.starts_with("Mitigation") &&
+               target.machine().getMCSubtargetInfo()->checkFeatures("+avx512vl,+fast-gather");
+    }();
+    return fast;
+#else
+    return false;
+#endif
+}
 
 HostTarget::HostTarget(int optimize) : optimize_(optimize > 0 ? 1 : 0) {
     Host& h = host();

@@ -22,6 +22,8 @@ class HostTarget {
     static bool has_half_instructions();
     // How many numbers of 32 bits its vectors hold; 1 where masks and gathers are missing.
     static int lanes();
+    // Whether it gathers a vector in little more than the time of as many loads.
+    static bool has_fast_gathers();
     void configure(llvm::Module& module);
     std::string emit(llvm::Module& module, bool as_text);
 

@@ -1,4 +1,5 @@
 // Kernels whose items run side by side: the same as item by item, for every number of lanes, and every length of a row.
+#include <fstream>
 #include <numeric>
 
 #include "codegen/run.h"
@@ -351,9 +352,9 @@ TEST(Lanes, ElementsAnywhere) {
 }
 
 // Stores past the caches, where arrays begin at a line and where they do not.
-size_t count_of(const std::string& what, const std::string& text) {
+size_t count_of(const std::string& what, const std::string& text, int lanes = 16) {
     codegen::Options options;
-    options.lanes = 16;
+    options.lanes = lanes;
     const auto module = ir::parse(text);
     const std::string llvm = codegen::dump(*module, codegen::backend("llvm-cpu").open(), options, "llvm");
     size_t count = 0;
@@ -377,6 +378,34 @@ TEST(Lanes, RunsUnderMasksAreFetchedAhead) {
     EXPECT_EQ(count_of(fetch, masked("    %w = load(%ra) : f32\n    %z = load(%ro) : f32\n"
                                      "    %y = add(%w, %z) : f32\n    store(%ro, %y)\n")),
               2U);
+}
+
+// Where gathers are quick, which LLVM knows of the processor and Linux of its microcode, a number at a time is quicker
+// than rows; fewer lanes than the machine has take rows everywhere.
+TEST(Lanes, ElementsAnywhereAreGatheredWhereThatIsFast) {
+#if defined(__x86_64__)
+    std::ifstream file("/sys/devices/system/cpu/vulnerabilities/gather_data_sampling");
+    std::string state;
+    std::getline(file, state);
+    if (!__builtin_cpu_is("intel") || !__builtin_cpu_supports("avx512vl") || state.starts_with("Mitigation")) {
+        GTEST_SKIP() << "gathers are slow here";
+    }
+    const std::string text = R"(kernel @k(%a: array<vec<3, f32>, 1>, %o: array<vec<3, f32>, 1>, %q: array<i32, 1>) {
+  %i = thread.index [0] : i32
+  %rq = at(%q, %i) : ref<i32>
+  %p = load(%rq) : i32
+  %ra = at(%a, %p) : ref<vec<3, f32>>
+  %v = load(%ra) : vec<3, f32>
+  %ro = at(%o, %i) : ref<vec<3, f32>>
+  store(%ro, %v)
+  return
+}
+)";
+    EXPECT_EQ(count_of("call <16 x float> @llvm.masked.gather", text), 3U);
+    EXPECT_EQ(count_of("call <8 x float> @llvm.masked.gather", text, 8), 0U);
+#else
+    GTEST_SKIP() << "gathers are slow here";
+#endif
 }
 
 // Members of elements in a row come in runs and go in runs, with a mask or without; so do one number's neighbours,
