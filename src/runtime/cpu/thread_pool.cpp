@@ -110,7 +110,7 @@ struct ThreadPool::State {
                     look_for([&] { return posts.load(std::memory_order_relaxed) != seen; });
                     lock.lock();
                     --looking;
-                    if (posts != seen) continue;
+                    continue;  // a loop may have come, or the end
                 }
                 posted.wait(lock);
                 continue;

@@ -139,6 +139,19 @@ TEST(ThreadPool, ServesLoopsThatFollowEachOther) {
     other.join();
 }
 
+// Ends while its workers work, look for the next loop, fall asleep.
+TEST(ThreadPool, EndsWhateverItsWorkersDo) {
+    for (int i = 0; i < 300; ++i) {
+        ThreadPool pool(3);
+        std::atomic<int> arrived = 0;
+        pool.parallel_for(3, 1, [&](int64_t, int64_t) {
+            ++arrived;
+            while (arrived < 3) std::this_thread::yield();
+        });
+        std::this_thread::sleep_for(std::chrono::microseconds(i));
+    }
+}
+
 TEST(ThreadPool, SleepsWhenNothingComes) {
     ThreadPool pool(4);
     ASSERT_TRUE(sums(pool));
