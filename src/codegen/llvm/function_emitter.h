@@ -52,6 +52,8 @@ struct Join {
 
 // Whether the launch says that no other thread comes between the parts of this Atomic.
 llvm::Value* is_exclusive(llvm::IRBuilder<>& builder, llvm::Value* shape, const ir::Op& atomic);
+// Of the branch on it: registers are for launches that run it plainly; locks take long, whatever is around them.
+llvm::MDNode* mostly_plain(llvm::LLVMContext& context);
 // An Atomic's effect on one address and its old value: plain where `shape` says that no other thread comes between.
 // `op` tells kind and type; goes on in another block.
 Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmitter& scalars, llvm::Value* shape,

@@ -197,7 +197,7 @@ void LaneEmitter::in_order(const ir::Op& op, const LaneAddress& a, bool used) {
     llvm::BasicBlock* plain = block("plain");
     llvm::BasicBlock* shared = block("shared");
     llvm::BasicBlock* after = block("summed");
-    builder_.CreateCondBr(is_exclusive(builder_, shape_, op), plain, shared);
+    builder_.CreateCondBr(is_exclusive(builder_, shape_, op), plain, shared, mostly_plain(module_.llvm.getContext()));
     builder_.SetInsertPoint(plain);
     sum_rows(op, a);
     builder_.CreateBr(after);

@@ -1,6 +1,8 @@
 // Atomics: in one step, plain where no other thread comes between, several numbers at once, or into a sum.
 #include "codegen/llvm/function_emitter.h"
 
+#include <llvm/IR/MDBuilder.h>
+
 #include <cstddef>
 #include <numeric>
 
@@ -20,6 +22,11 @@ Value* is_exclusive(llvm::IRBuilder<>& builder, Value* shape, const ir::Op& atom
     Value* place = builder.CreateGEP(builder.getInt8Ty(), shape, builder.getInt64(offsetof(LaunchShape, exclusive)));
     Value* exclusive = builder.CreateLoad(builder.getInt32Ty(), place);
     return builder.CreateICmpNE(builder.CreateAnd(exclusive, bits), builder.getInt32(0));
+}
+
+llvm::MDNode* mostly_plain(llvm::LLVMContext& context) {
+    constexpr uint32_t kLikely = 1000;
+    return llvm::MDBuilder(context).createBranchWeights(kLikely, 1);
 }
 
 // Machines that take no unaligned numbers have no atomics on them either.
@@ -72,7 +79,7 @@ Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmi
     auto* plain = llvm::BasicBlock::Create(context, "plain", function);
     auto* locked = llvm::BasicBlock::Create(context, "locked", function);
     auto* after = llvm::BasicBlock::Create(context, "updated", function);
-    builder.CreateCondBr(is_exclusive(builder, shape, op), plain, locked);
+    builder.CreateCondBr(is_exclusive(builder, shape, op), plain, locked, mostly_plain(context));
     builder.SetInsertPoint(plain);
     Scalars plain_old;
     for (size_t i = 0; i < leaves.size(); ++i) {
