@@ -23,6 +23,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
               $<$<BOOL:${WEFT_SANITIZE}>:-Wno-maybe-uninitialized>)
 endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  # As on x86-64: there a char has a sign, and products are not fused with sums.
+  target_compile_options(weft_compile_options INTERFACE -fsigned-char -ffp-contract=off)
+endif()
 if(WEFT_SANITIZE)
   target_compile_options(weft_compile_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
                                                         -fno-omit-frame-pointer)

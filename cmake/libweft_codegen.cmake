@@ -22,7 +22,15 @@ foreach(header IN LISTS device_headers)
 endforeach()
 set(device_source "${PROJECT_BINARY_DIR}/device/device.cpp")
 file(CONFIGURE OUTPUT "${device_source}" CONTENT "${device_text}" @ONLY)
-set(device_triples x86_64-unknown-linux-gnu nvptx64-nvidia-cuda)
+# What the host's processor is called by LLVM in triples, and in names of its components.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(host_triple aarch64-unknown-linux-gnu)
+  set(host_components aarch64codegen aarch64asmparser aarch64desc aarch64info)
+else()
+  set(host_triple x86_64-unknown-linux-gnu)
+  set(host_components x86codegen x86asmparser x86desc x86info)
+endif()
+set(device_triples ${host_triple} nvptx64-nvidia-cuda)
 set(device_flags_nvptx64-nvidia-cuda -march=sm_70)
 set(device_modules "")
 foreach(triple IN LISTS device_triples)
@@ -53,7 +61,8 @@ if(WEFT_CUDA)
   # Searched anew each time, and copied: an environment of pip's is gone after its build.
   unset(WEFT_LIBDEVICE CACHE)
   unset(WEFT_PTXAS CACHE)
-  find_file(WEFT_LIBDEVICE libdevice.10.bc HINTS "${nvcc_package}/nvvm/libdevice" /usr/local/cuda/nvvm/libdevice NO_DEFAULT_PATH)
+  find_file(WEFT_LIBDEVICE libdevice.10.bc HINTS "${nvcc_package}/nvvm/libdevice" /usr/local/cuda/nvvm/libdevice NO_DEFAULT_PATH
+                           NO_CMAKE_FIND_ROOT_PATH)
   find_program(WEFT_PTXAS ptxas HINTS "${nvcc_package}/bin" /usr/local/cuda/bin) # for the tests
   if(WEFT_LIBDEVICE)
     file(COPY "${WEFT_LIBDEVICE}" DESTINATION "${PROJECT_BINARY_DIR}/device")
@@ -68,10 +77,9 @@ weft_embed(libdevice embedded_libdevice ${libdevice})
 
 # --- LLVM and clang --------------------------------------------------------------------------------------------------
 
-# The least that compiles to X86 objects and PTX: llvm-config adds what these depend on.
+# The least that compiles to the host's objects and PTX: llvm-config adds what these depend on.
 set(llvm_components
-    x86codegen x86asmparser x86desc x86info nvptxcodegen nvptxdesc nvptxinfo passes irreader bitreader bitwriter linker
-    object mc orcjit)
+    ${host_components} nvptxcodegen nvptxdesc nvptxinfo passes irreader bitreader bitwriter linker object mc orcjit)
 if(WEFT_SNIPPETS)
   list(APPEND llvm_components option profiledata coverage lto windowsdriver frontenddriver frontendopenmp frontendhlsl frontendoffloading)
 endif()
@@ -81,6 +89,10 @@ function(ask_llvm_config out)
     OUTPUT_VARIABLE answer
     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(answer UNIX_COMMAND "${answer}")
+  if(CMAKE_CROSSCOMPILING)
+    # The llvm-config that runs is this machine's; its packages lie in the same folders as the target's.
+    list(TRANSFORM answer PREPEND "${CMAKE_SYSROOT}")
+  endif()
   set(${out} "${answer}" PARENT_SCOPE)
 endfunction()
 ask_llvm_config(llvm_include_dir --includedir)

@@ -32,7 +32,7 @@ using items_function = void(const void*, const void*, int64_t, int64_t);
 inline void run_blocks(items_function* items, const void* arguments, const launch_shape* shape, int64_t begin,
                        int64_t end) {
     static bool busy;
-    while (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
+    while (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE)) pause_thread();
     weft_run_blocks(items, arguments, shape, begin, end, 0, 0);
     __atomic_store_n(&busy, false, __ATOMIC_RELEASE);
 }

@@ -90,5 +90,13 @@ inline void __syncwarp(unsigned mask = ~0u) { weft_warp(mask, 0, -1); }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() {}
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+#if defined(__x86_64__)
 inline long long clock64() { return (long long)__builtin_ia32_rdtsc(); }
+#else
+inline long long clock64() {
+    long long ticks;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+}
+#endif
 inline int clock() { return int(clock64()); }

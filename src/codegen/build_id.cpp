@@ -1,12 +1,17 @@
 #include "codegen/build_id.h"
 
-#include <cpuid.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#else
+#include <sys/auxv.h>
+#endif
 
 #include <algorithm>
 #include <cstdint>
@@ -129,6 +134,7 @@ std::string library_path() {
 
 std::string cpu_key() {
     std::string words;
+#if defined(__x86_64__)
     const auto add = [&](unsigned leaf, unsigned part, unsigned registers) {
         unsigned r[4] = {};
         if (__get_cpuid_count(leaf, part, &r[0], &r[1], &r[2], &r[3]) == 0) return;
@@ -145,6 +151,9 @@ std::string cpu_key() {
     add(0x24, 0, 0b0010);
     add(0x80000001, 0, 0b1100);
     add(0x80000008, 0, 0b0010);
+#else
+    for (const auto type : {AT_HWCAP, AT_HWCAP2}) words += std::to_string(getauxval(type)) + ",";
+#endif
     return sha256(words).substr(0, 16);
 }
 

@@ -45,7 +45,7 @@ def lines_in(text):
     return out
 
 
-@pytest.mark.parametrize(("kind", "gpu", "root"), [("ptx", "sm_80", "sqrt.rn"), ("asm", "", "sqrt[sp]s")])
+@pytest.mark.parametrize(("kind", "gpu", "root"), [("ptx", "sm_80", "sqrt.rn"), ("asm", "", "sqrt[sp]s|fsqrt")])
 def test_lines_are_the_programs(kind, gpu, root):
     backend = "llvm-nvptx" if gpu else ""
     found = lines_in(shaped._dump(kind, backend=backend, gpu=gpu))
@@ -67,7 +67,7 @@ def with_snippet(a: wp.array(dtype=float)):
     a[i] = native(a[i])
 
 
-@pytest.mark.parametrize(("kind", "gpu", "sum"), [("ptx", "sm_80", r"add(\.rn)?\.f32"), ("asm", "", "vadd[sp]s|addss")])
+@pytest.mark.parametrize(("kind", "gpu", "sum"), [("ptx", "sm_80", r"add(\.rn)?\.f32"), ("asm", "", "vadd[sp]s|addss|fadd")])
 def test_lines_of_snippets(kind, gpu, sum):
     found = lines_in(with_snippet._dump(kind, backend="llvm-nvptx" if gpu else "", gpu=gpu))
     first = inspect.getsourcelines(native.func)[1]

@@ -265,7 +265,14 @@ def test_features_of_the_language():
     np.testing.assert_array_equal(out.numpy(), 2 * single + single[::-1])
 
 
-@wp.func_native('asm("addl $5, %0" : "+r"(x)); return x;')
+@wp.func_native("""
+#if defined(__x86_64__)
+    asm("addl $5, %0" : "+r"(x));
+#else
+    asm("add %w0, %w0, #5" : "+r"(x));
+#endif
+    return x;
+""")
 def by_assembly(x: int) -> int: ...
 
 

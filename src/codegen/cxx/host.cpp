@@ -81,9 +81,14 @@ class HostBackend final : public Backend {
                                             "-fno-exceptions",
                                             "-fno-rtti",
                                             "-fno-math-errno",
+                                            "-fsigned-char",
                                             "-fvisibility=hidden",
                                             options.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
                                             "-Wl,-z,defs"};
+#if defined(__aarch64__)
+        // Atomics in place, rather than by functions of libgcc's that ask the C library at start.
+        command.emplace_back("-mno-outline-atomics");
+#endif
         if (options.line_info) command.emplace_back("-g");
         command.insert(command.end(),
                        {folder.file("kernel.cpp"), "-o", library, "-nodefaultlibs", "-lm", "-lc", "-lgcc"});

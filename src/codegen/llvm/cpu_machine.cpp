@@ -1,6 +1,8 @@
 #include "codegen/llvm/cpu_machine.h"
 
+#if defined(__x86_64__)
 #include <llvm/IR/IntrinsicsX86.h>
+#endif
 
 #include "base/error.h"
 #include "codegen/compile.h"
@@ -46,9 +48,18 @@ bool CpuMachine::has_half_instructions() const { return HostTarget::has_half_ins
 
 bool CpuMachine::has_fast_gathers() const { return lanes_ == HostTarget::lanes() && HostTarget::has_fast_gathers(); }
 
+bool CpuMachine::updates_unaligned() const {
+#if defined(__x86_64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
 bool CpuMachine::is_bound_at_load(std::string_view symbol) const { return is_host_symbol(symbol); }
 
 Value* CpuMachine::to_integer(llvm::IRBuilder<>& builder, Value* number, bool wide) const {
+#if defined(__x86_64__)
     const bool is_double = number->getType()->isDoubleTy();
     auto* vector = llvm::FixedVectorType::get(number->getType(), is_double ? 2 : 4);
     Value* lanes = builder.CreateInsertElement(llvm::PoisonValue::get(vector), number, uint64_t{0});
@@ -56,6 +67,14 @@ Value* CpuMachine::to_integer(llvm::IRBuilder<>& builder, Value* number, bool wi
     const ID id = is_double ? (wide ? x86_sse2_cvttsd2si64 : x86_sse2_cvttsd2si)
                             : (wide ? x86_sse_cvttss2si64 : x86_sse_cvttss2si);
     return builder.CreateIntrinsic(id, {}, {lanes});
+#else
+    // An instruction that saturates, and makes 0 of what is no number: it is right but from the limit on.
+    const int bits = wide ? 64 : 32;
+    llvm::Type* type = builder.getIntNTy(bits);
+    Value* near = builder.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {type, number->getType()}, {number});
+    Value* fits = builder.CreateFCmpOLT(number, llvm::ConstantFP::get(number->getType(), wide ? 0x1p63 : 0x1p31));
+    return builder.CreateSelect(fits, near, llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(bits)));
+#endif
 }
 
 void CpuMachine::print(llvm::IRBuilder<>& builder, llvm::Constant* format, llvm::ArrayRef<Value*> arguments) const {

@@ -12,6 +12,7 @@ class CpuMachine final : public Machine {
 
     bool has_half_instructions() const override;
     bool takes_unaligned() const override { return true; }
+    bool updates_unaligned() const override;
     bool has_exclusive_launches() const override { return true; }
     bool has_fast_gathers() const override;
     bool uses_device_maths() const override { return true; }

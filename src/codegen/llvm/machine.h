@@ -21,6 +21,8 @@ class Machine {
     virtual bool has_half_instructions() const = 0;
     // Whether numbers may lie at any address; else at multiples of their size.
     virtual bool takes_unaligned() const = 0;
+    // Whether its atomics take numbers at any address, if `takes_unaligned`; else such updates wait for each other.
+    virtual bool updates_unaligned() const = 0;
     // Whether a launch can say that no other thread comes between (LaunchShape::exclusive).
     virtual bool has_exclusive_launches() const = 0;
     // Whether gathers of vectors of its full size are quicker than loads of a few numbers each and shuffles.

@@ -24,6 +24,7 @@ class HostTarget {
     static int lanes();
     // Whether it gathers a vector in little more than the time of as many loads.
     static bool has_fast_gathers();
+    static const char* triple();
     void configure(llvm::Module& module);
     std::string emit(llvm::Module& module, bool as_text);
 

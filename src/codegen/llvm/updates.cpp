@@ -60,14 +60,67 @@ bool FunctionEmitter::add_together(const ir::Op& atomic) {
     return module_.machine.add_together(module_, builder_, scalar(place), value(atomic.operands[1]), alignment);
 }
 
+// Whether the place that is updated is part of a packed struct.
+static bool may_lie_anywhere(const ir::Value* place) {
+    const auto is_part = [](const ir::Op* op) { return op->code == Opcode::Member || op->code == Opcode::MemberAt; };
+    for (; place->op != nullptr && is_part(place->op); place = place->op->operands[0]) {
+        const ir::Type whole = place->op->operands[0]->type.target();
+        if (whole.is(ir::TypeKind::Struct) && whole.packed()) return true;
+    }
+    return false;
+}
+
+// Between these two, no other thread makes such an update by the same code.
+static llvm::GlobalVariable* wait_for_others(llvm::IRBuilder<>& builder) {
+    constexpr const char* kName = "weft_updating";
+    llvm::Function* function = builder.GetInsertBlock()->getParent();
+    llvm::Module& module = *function->getParent();
+    auto* type = builder.getInt32Ty();
+    auto* busy = module.getGlobalVariable(kName, true);
+    if (busy == nullptr) {
+        busy = new llvm::GlobalVariable(module, type, false, llvm::GlobalValue::InternalLinkage, builder.getInt32(0),
+                                        kName);
+    }
+    auto* wait = llvm::BasicBlock::Create(module.getContext(), "wait", function);
+    auto* alone = llvm::BasicBlock::Create(module.getContext(), "alone", function);
+    builder.CreateBr(wait);
+    builder.SetInsertPoint(wait);
+    Value* was = builder.CreateAtomicRMW(llvm::AtomicRMWInst::Xchg, busy, builder.getInt32(1), llvm::Align(4),
+                                         llvm::AtomicOrdering::Acquire);
+    builder.CreateCondBr(builder.CreateICmpEQ(was, builder.getInt32(0)), alone, wait);
+    builder.SetInsertPoint(alone);
+    return busy;
+}
+
+static void let_others(llvm::IRBuilder<>& builder, llvm::GlobalVariable* busy) {
+    builder.CreateAlignedStore(builder.getInt32(0), busy, llvm::Align(4))->setAtomic(llvm::AtomicOrdering::Release);
+}
+
 Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmitter& scalars, Value* shape,
                     const ir::Op& op, Value* address, const Scalars& values) {
     const auto& leaves = module.leaves_of(op.operands[1]->type);
     const auto place = [&](int64_t bytes) {
         return builder.CreateGEP(builder.getInt8Ty(), address, builder.getInt64(static_cast<uint64_t>(bytes)));
     };
+    const auto plainly = [&] {
+        Scalars old;
+        for (size_t i = 0; i < leaves.size(); ++i) {
+            old.push_back(scalars.load(leaves[i].scalar, place(leaves[i].offset), scalars.alignment(1)));
+            Value* next = scalars.updated(op.atomic(), leaves[i].scalar, old[i], values[i]);
+            scalars.store(leaves[i].scalar, next, place(leaves[i].offset), scalars.alignment(1));
+        }
+        return old;
+    };
+    const bool in_turn =
+        module.machine.takes_unaligned() && !module.machine.updates_unaligned() && may_lie_anywhere(op.operands[0]);
     const auto at_once = [&] {
         Scalars old;
+        if (in_turn) {
+            llvm::GlobalVariable* busy = wait_for_others(builder);
+            old = plainly();
+            let_others(builder, busy);
+            return old;
+        }
         for (size_t i = 0; i < leaves.size(); ++i) {
             old.push_back(scalars.atomic(op.atomic(), leaves[i].scalar, place(leaves[i].offset), values[i]));
         }
@@ -81,12 +134,7 @@ Scalars emit_update(ModuleContext& module, llvm::IRBuilder<>& builder, ScalarEmi
     auto* after = llvm::BasicBlock::Create(context, "updated", function);
     builder.CreateCondBr(is_exclusive(builder, shape, op), plain, locked, mostly_plain(context));
     builder.SetInsertPoint(plain);
-    Scalars plain_old;
-    for (size_t i = 0; i < leaves.size(); ++i) {
-        plain_old.push_back(scalars.load(leaves[i].scalar, place(leaves[i].offset), scalars.alignment(1)));
-        Value* next = scalars.updated(op.atomic(), leaves[i].scalar, plain_old[i], values[i]);
-        scalars.store(leaves[i].scalar, next, place(leaves[i].offset), scalars.alignment(1));
-    }
+    const Scalars plain_old = plainly();
     builder.CreateBr(after);
     for (llvm::Instruction& part : *plain) {
         // One step to those that look for races.

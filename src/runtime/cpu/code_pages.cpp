@@ -1,6 +1,7 @@
 #include "runtime/cpu/code_pages.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -8,9 +9,9 @@
 namespace weft::runtime {
 namespace {
 
-// A mapping is as large as all before it: what is never used is no more than what is.
-constexpr size_t kFirst = size_t{32} << 10;
-constexpr size_t kLargest = size_t{1} << 20;
+// A mapping is as large as all before it: what is never used is no more than what is. In pages.
+constexpr size_t kFirst = 8;
+constexpr size_t kLargest = 256;
 
 void* map(size_t size) {
     void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -28,7 +29,7 @@ class Pages {
             if (left_ > 0) munmap(free_, left_);
             free_ = static_cast<std::byte*>(fresh);
             left_ = next_;
-            next_ = std::min(2 * next_, kLargest);
+            next_ = std::min(2 * next_, kLargest * page_);
         }
         void* out = free_;
         free_ += size;
@@ -40,7 +41,8 @@ class Pages {
     std::mutex mutex_;
     std::byte* free_ = nullptr;
     size_t left_ = 0;
-    size_t next_ = kFirst;
+    const size_t page_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    size_t next_ = kFirst * page_;
 };
 
 }  // namespace

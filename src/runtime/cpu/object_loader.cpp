@@ -9,18 +9,17 @@
 
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
 #include "runtime/cpu/code_pages.h"
+#include "runtime/cpu/relocations.h"
 
 namespace weft::runtime {
 namespace {
 
 constexpr uint64_t kLimit = uint64_t{1} << 30;
-constexpr uint64_t kStubSize = 16;
 
 [[noreturn]] void malformed(const std::string& what) { throw InternalError("malformed object: " + what); }
 
@@ -89,7 +88,8 @@ class Loader {
         demand(std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0, "no ELF file");
         demand(header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB,
                "not 64-bit little-endian");
-        demand(header.e_type == ET_REL && header.e_machine == EM_X86_64, "not a relocatable x86-64 object");
+        demand(header.e_type == ET_REL && header.e_machine == kObjectMachine,
+               "not a relocatable object for this processor");
         demand(header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shnum > 0, "no sections");
         for (uint64_t i = 0; i < header.e_shnum; ++i) {
             demand(header.e_shoff <= bytes_.size(), "section table outside the file");
@@ -201,10 +201,7 @@ class Loader {
     uint64_t callable(uint64_t index) {
         if (symbols_[index].st_shndx != SHN_UNDEF) return address(symbols_[index]);
         const uint64_t offset = stubs_ + kStubSize * index;
-        const uint64_t value = address(symbols_[index]);
-        static constexpr unsigned char jump[6] = {0xff, 0x25, 0, 0, 0, 0};  // jmp *0(%rip)
-        std::memcpy(memory_ + offset, jump, sizeof jump);
-        std::memcpy(memory_ + offset + sizeof jump, &value, 8);
+        write_stub(memory_ + offset, address(symbols_[index]));
         return at(offset);
     }
 
@@ -223,47 +220,36 @@ class Loader {
     void apply(const Elf64_Rela& relocation, const Elf64_Shdr& target, uint64_t base) {
         const uint64_t index = ELF64_R_SYM(relocation.r_info);
         const auto type = static_cast<uint32_t>(ELF64_R_TYPE(relocation.r_info));
-        if (type == R_X86_64_NONE) return;
+        const Reference reference = reference_of(type);
+        if (reference == Reference::None) return;
         demand(index < symbols_.size(), "relocation of no symbol");
-        const uint64_t width = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
+        const uint64_t width = width_of(type);
         demand(relocation.r_offset <= target.sh_size && width <= target.sh_size - relocation.r_offset,
                "relocation outside its section");
         const uint64_t place = base + relocation.r_offset;
-        const auto addend = static_cast<uint64_t>(relocation.r_addend);
-        uint64_t value = 0;
-        switch (type) {
-            case R_X86_64_64:
-                value = address(symbols_[index]) + addend;
+        uint64_t value = static_cast<uint64_t>(relocation.r_addend);
+        switch (reference) {
+            case Reference::Address:
+                value += address(symbols_[index]);
                 break;
-            case R_X86_64_PC64:
-                value = address(symbols_[index]) + addend - at(place);
+            case Reference::Callable:
+                value += callable(index);
                 break;
-            case R_X86_64_PC32:
-            case R_X86_64_PLT32:
-                value = callable(index) + addend - at(place);
-                break;
-            case R_X86_64_GOTPCREL:
-            case R_X86_64_GOTPCRELX:
-            case R_X86_64_REX_GOTPCRELX:
-                value = slot(index) + addend - at(place);
+            case Reference::Slot:
+                value += slot(index);
                 break;
             default:
                 malformed("relocation of unsupported kind " + std::to_string(type));
         }
-        if (width == 8) {
-            std::memcpy(memory_ + place, &value, 8);
-            return;
-        }
-        const auto distance = static_cast<int64_t>(value);
-        demand(distance >= std::numeric_limits<int32_t>::min() && distance <= std::numeric_limits<int32_t>::max(),
-               "reference that does not reach");
-        const auto narrow = static_cast<int32_t>(distance);
-        std::memcpy(memory_ + place, &narrow, 4);
+        demand(write_reference(type, memory_ + place, at(place), value), "reference that does not reach");
     }
 
     // Constants lie behind the code and have its protection: one call to the system, and neighbours become one mapping.
     void protect() {
         if (starts_[Variables] == 0) return;
+        // Processors whose caches of instructions do not see what is written are told; x86-64 needs nothing.
+        auto* begin = reinterpret_cast<char*>(memory_);
+        __builtin___clear_cache(begin, begin + starts_[Constants]);
         if (mprotect(memory_, starts_[Variables], PROT_READ | PROT_EXEC) != 0) {
             throw InternalError("the system refuses to make compiled code executable");
         }

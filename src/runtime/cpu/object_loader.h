@@ -1,4 +1,4 @@
-// Loads relocatable x86-64 ELF objects into executable memory: sections mapped writable, relocated, then
+// Loads relocatable ELF objects of this processor into executable memory: sections mapped writable, relocated, then
 // write-protected. Needs no LLVM. Any malformed object gives an InternalError, never a crash: the bytes may come from a
 // damaged cache.
 #pragma once

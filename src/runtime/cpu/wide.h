@@ -248,7 +248,7 @@ void run_widest(const Work& work) {
     if (avx512) return run_avx512(work);
     if (avx2) return run_avx2(work);
 #endif
-    work(VectorBytes<16>{});
+    work(VectorBytes<16>{});  // every x86-64's, and NEON's
 }
 
 }  // namespace weft::runtime

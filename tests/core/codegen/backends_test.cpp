@@ -87,7 +87,9 @@ TEST(Backends, SayWhatIsMissing) {
 }
 
 TEST(Backends, ContractOnlyWhenAsked) {
+#if defined(__x86_64__)
     if (__builtin_cpu_supports("fma") == 0) GTEST_SKIP() << "the machine has no fused instructions";
+#endif
     Backend& llvm = backend("llvm-cpu").open();
     EXPECT_EQ(dump(*multiply_add(), llvm, {}, "asm").find("fmadd"), std::string::npos);
     EXPECT_NE(dump(*multiply_add(), llvm, {.contract = true}, "asm").find("fmadd"), std::string::npos);

@@ -119,6 +119,7 @@ struct Config {
     int optimize = 2;
     bool passes = true;  // whether our own passes run first
     int lanes = 0;
+    bool for_gpus = true;  // whether GPUs take it
 };
 
 class Kernel {
@@ -132,7 +133,7 @@ class Kernel {
         codegen::Options options;
         options.optimize = config.optimize;
         options.lanes = config.lanes;
-        if (wants_ptx_of_all()) expect_assembles(*module);
+        if (wants_ptx_of_all() && config.for_gpus) expect_assembles(*module);
         if (!codegen::backend(config.backend).runs_on_host) {
             code_ = std::make_unique<runtime::Code>(std::shared_ptr<ir::Module>(ir::parse(text)), name,
                                                     runtime::KernelOptions());

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +15,7 @@
 namespace weft::runtime {
 namespace {
 
-constexpr size_t kPage = 4096;
+const auto kPage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 
 int64_t mappings() {
     std::ifstream file("/proc/self/maps");

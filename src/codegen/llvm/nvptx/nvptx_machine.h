@@ -9,6 +9,7 @@ class NvptxMachine final : public Machine {
   public:
     bool has_half_instructions() const override { return true; }
     bool takes_unaligned() const override { return false; }
+    bool updates_unaligned() const override { return false; }
     bool has_exclusive_launches() const override { return false; }
     bool uses_device_maths() const override { return false; }
     std::string math_symbol(std::string_view c_name) const override;

@@ -19,6 +19,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "codegen/llvm/target.h"
 #include "embedded/snippet_headers.h"
 
 namespace weft::codegen::llvm_backend {
@@ -94,7 +95,7 @@ std::vector<const char*> command(const std::string& triple, const Options& optio
     if (options.fast_math) add({"-ffast-math", "-mreassociate", "-freciprocal-math", "-fapprox-func"});
     add({options.contract || options.fast_math ? "-ffp-contract=fast" : "-ffp-contract=off"});
     if (triple.starts_with("nvptx")) {
-        add({"-aux-triple", "x86_64-unknown-linux-gnu", "-fcuda-is-device", "-x", "cuda", "-fdeclspec", "-target-cpu",
+        add({"-aux-triple", HostTarget::triple(), "-fcuda-is-device", "-x", "cuda", "-fdeclspec", "-target-cpu",
              "sm_75", "-target-feature", "+ptx78"});
     } else {
         add({"-x", "c++", "-fdeclspec"});
