@@ -27,7 +27,7 @@ CXX_FILES = $(shell find src device tests bench examples cmake -name '*.cpp' -o 
 FAST := -m "not slow"
 CTEST = ctest -j $(JOBS) --output-on-failure --progress $(CTEST_ARGS)
 
-.PHONY: help setup system venv build demo test test-all test-core test-python test-pythons lint format tidy debug bench clean distclean
+.PHONY: help setup system venv build demo test test-all test-core test-python test-pythons test-arm lint format tidy debug bench clean distclean
 
 help:
 	@echo "make demo          set up, build, run examples/demo.py; PICTURE=file.png takes another picture"
@@ -36,6 +36,7 @@ help:
 	@echo "make test-core     the core tests (C++); CTEST_ARGS='-R name' selects"
 	@echo "make test-python   the Python tests; PYTEST_ARGS='-k name' selects"
 	@echo "make test-pythons  the Python tests with each of: $(PYTHONS)"
+	@echo "make test-arm      the tests on AArch64, by QEMU (CONTRIBUTING.md says what it needs)"
 	@echo "make debug         build with sanitizers in $(DEBUG), run the core tests and the Python tests with it"
 	@echo "make lint          check formatting and Python style"
 	@echo "make format        apply formatting"
@@ -139,6 +140,23 @@ debug: venv
 	@ASAN_OPTIONS=detect_container_overflow=0 LSAN_OPTIONS=use_tls=0 UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --test-dir $(DEBUG)
 	@echo "[5/5] Python tests ..."
 	@$(SANITIZED) $(VENV)/bin/python -m pytest -p no:cacheprovider $(FAST) $(PYTEST_ARGS)
+
+# On another processor (CONTRIBUTING.md): the core tests, then those Python tests that PYTEST_ARGS names.
+ARM := build/arm
+QEMU ?= qemu-aarch64
+test-arm: export QEMU := $(QEMU)
+test-arm: export WEFT_CXX := aarch64-linux-gnu-g++
+test-arm: venv
+	@command -v $(QEMU) $(WEFT_CXX) >/dev/null || { echo "test-arm needs QEMU and g++-aarch64-linux-gnu: see CONTRIBUTING.md"; exit 1; }
+	@tools/arm_sysroot.sh $(ARM)/sysroot $(BIN)/python
+	@echo "[3/5] build $(ARM) ..."
+	@test -e $(ARM)/build.ninja || cmake -S . -B $(ARM) -G Ninja -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/aarch64.cmake \
+	    -DWEFT_SYSROOT=$(CURDIR)/$(ARM)/sysroot -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(BIN)/python
+	@cmake --build $(ARM) -j $(JOBS)
+	@echo "[4/5] core tests ..."
+	@$(QEMU) -L $(ARM)/sysroot $(ARM)/weft_tests --gtest_brief=1
+	@echo "[5/5] Python tests ..."
+	@tools/arm_python -m pytest -p no:cacheprovider -n $(JOBS) $(FAST) $(PYTEST_ARGS)
 
 bench: build
 	@$(VENV)/bin/python -m bench

@@ -12,13 +12,14 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 # Wheels are assembled by `install`. Any other build puts its binaries where Python finds them: beside the Python files
-# (python/warp), or for a sanitizer build in a copy of that folder, made of links, inside the build tree.
+# (python/warp), or for a build with sanitizers or for another machine in a copy of that folder, made of links, inside the
+# build tree.
 if(SKBUILD_STATE STREQUAL "wheel")
   set(WEFT_INSTALL ON)
   set(weft_package_dir "${PROJECT_BINARY_DIR}/python/warp")
 else()
   set(WEFT_INSTALL OFF)
-  if(WEFT_SANITIZE)
+  if(WEFT_SANITIZE OR CMAKE_CROSSCOMPILING)
     set(weft_package_dir "${PROJECT_BINARY_DIR}/python/warp")
     file(GLOB package_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/warp/*")
     list(FILTER package_files EXCLUDE REGEX "(\\.so|/lib|/__pycache__)$")
