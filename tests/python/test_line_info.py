@@ -67,7 +67,9 @@ def with_snippet(a: wp.array(dtype=float)):
     a[i] = native(a[i])
 
 
-@pytest.mark.parametrize(("kind", "gpu", "sum"), [("ptx", "sm_80", r"add(\.rn)?\.f32"), ("asm", "", "vadd[sp]s|addss|fadd")])
+@pytest.mark.parametrize(
+    ("kind", "gpu", "sum"), [("ptx", "sm_80", r"add(\.rn)?\.f32"), ("asm", "", "vadd[sp]s|addss|fadd")]
+)
 def test_lines_of_snippets(kind, gpu, sum):
     found = lines_in(with_snippet._dump(kind, backend="llvm-nvptx" if gpu else "", gpu=gpu))
     first = inspect.getsourcelines(native.func)[1]
