@@ -45,7 +45,11 @@ void body(void* argument) {
     }
 }
 
-double sum_of(double start) { return start * (kValues * (kValues + 1) / 2); }
+double sum_of(double start) {
+    double out = 0;
+    for (int i = 1; i <= kValues; ++i) out += start * i;
+    return out;
+}
 
 int64_t whole_of(int64_t start) {
     int64_t out = 0;
