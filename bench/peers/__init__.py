@@ -26,6 +26,9 @@ SUBJECTS = {
     "mpm_64k": "mpm",
     "mpm_1m": "mpm",
     "cloth_128x16": "cloth",
+    "d2q9_*": "d2q9",
+    "d3q19_*": "d3q19",
+    "sph_*": "sph",
 }
 
 

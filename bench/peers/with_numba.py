@@ -223,3 +223,105 @@ def cloth(x, v, rest, ends, substeps):
             now = then
 
     return run, lambda: xs[1 + (int(substeps) - 1) % 2]
+
+
+OMEGA = f32(1.2)
+
+
+@parallel
+def d2q9_loop(f, g, velocities, weights):
+    n, m = f.shape[1:]
+    for i in prange(n):
+        here = np.empty(9, dtype=f32)
+        for j in range(m):
+            density, ux, uy = f32(0.0), f32(0.0), f32(0.0)
+            for k in range(9):
+                vx, vy = velocities[k]
+                here[k] = f[k, (i - vx + n) % n, (j - vy + m) % m]
+                density += here[k]
+                ux += here[k] * f32(vx)
+                uy += here[k] * f32(vy)
+            ux, uy = ux / density, uy / density
+            square = f32(1.5) * (ux * ux + uy * uy)
+            for k in range(9):
+                c = f32(3.0) * (ux * f32(velocities[k, 0]) + uy * f32(velocities[k, 1]))
+                wanted = weights[k] * density * (f32(1.0) + c + f32(0.5) * c * c - square)
+                g[k, i, j] = here[k] + OMEGA * (wanted - here[k])
+
+
+def d2q9(f, velocities, weights):
+    g = np.empty_like(f)
+    return lambda: d2q9_loop(f, g, velocities, weights), lambda: g
+
+
+@parallel
+def d3q19_loop(f, g, velocities, weights):
+    n = f.shape[1]
+    for x in prange(n):
+        here = np.empty(19, dtype=f32)
+        for y in range(n):
+            for z in range(n):
+                density, ux, uy, uz = f32(0.0), f32(0.0), f32(0.0), f32(0.0)
+                for k in range(19):
+                    vx, vy, vz = velocities[k]
+                    here[k] = f[k, (x - vx + n) % n, (y - vy + n) % n, (z - vz + n) % n]
+                    density += here[k]
+                    ux += here[k] * f32(vx)
+                    uy += here[k] * f32(vy)
+                    uz += here[k] * f32(vz)
+                ux, uy, uz = ux / density, uy / density, uz / density
+                square = f32(1.5) * (ux * ux + uy * uy + uz * uz)
+                for k in range(19):
+                    vx, vy, vz = velocities[k]
+                    c = f32(3.0) * (ux * f32(vx) + uy * f32(vy) + uz * f32(vz))
+                    wanted = weights[k] * density * (f32(1.0) + c + f32(0.5) * c * c - square)
+                    g[k, x, y, z] = here[k] + OMEGA * (wanted - here[k])
+
+
+def d3q19(f, velocities, weights):
+    g = np.empty_like(f)
+    return lambda: d3q19_loop(f, g, velocities, weights), lambda: g
+
+
+@parallel
+def densities_loop(x, mass, radius, density):
+    for i in prange(len(x)):
+        total = f32(0.0)
+        for j in range(len(x)):
+            dx, dy, dz = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
+            inside = radius * radius - (dx * dx + dy * dy + dz * dz)
+            if inside > f32(0.0):
+                total += inside * inside * inside
+        density[i] = total * (mass * f32(1.566681471060845) / radius ** f32(9.0))
+
+
+@parallel
+def forces_loop(x, v, density, parameters, f):
+    mass, radius, rest, stiffness, viscosity = parameters
+    for i in prange(len(x)):
+        pressure = stiffness * (density[i] - rest)
+        fx, fy, fz = f32(0.0), f32(0.0), f32(0.0)
+        for j in range(len(x)):
+            dx, dy, dz = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
+            r2 = dx * dx + dy * dy + dz * dz
+            if r2 < radius * radius and r2 > f32(0.0):
+                r = np.sqrt(r2)
+                left = radius - r
+                pull = (pressure + stiffness * (density[j] - rest)) / (f32(2.0) * density[j]) * left * left / r
+                drag = viscosity * left / density[j]
+                fx += (v[j, 0] - v[i, 0]) * drag - dx * pull
+                fy += (v[j, 1] - v[i, 1]) * drag - dy * pull
+                fz += (v[j, 2] - v[i, 2]) * drag - dz * pull
+        scale = mass * f32(14.323944878270581) / radius ** f32(6.0)
+        f[i, 0], f[i, 1], f[i, 2] = fx * scale, fy * scale, fz * scale
+
+
+def sph(x, v, parameters):
+    density, f = np.empty(len(x), dtype=f32), np.empty_like(x)
+    parameters = tuple(f32(p) for p in parameters)
+
+    def run():
+        densities_loop(x, parameters[0], parameters[1], density)
+        forces_loop(x, v, density, parameters, f)
+
+    return run, lambda: f

@@ -146,3 +146,48 @@ def mpm(x, v, c, deformation, cells):
             deformed_new[p] = (ti.Matrix.identity(ti.f32, 3) + b * dt) @ deformed[p]
 
     return step, at_new.to_numpy
+
+
+def spreads(velocities, weights, dimensions):
+    """What pulls and collides for these velocities, which are constants of the kernel."""
+    moves = [ti.Vector([int(c) for c in v]) for v in velocities]
+    parts = [float(w) for w in weights]
+    count = len(moves)
+
+    @ti.kernel
+    def kernel(
+        f: ti.types.ndarray(dtype=ti.f32, ndim=dimensions + 1), g: ti.types.ndarray(dtype=ti.f32, ndim=dimensions + 1)
+    ):
+        n = f.shape[1]
+        for at in ti.grouped(ti.ndrange(*[n for _ in ti.static(range(dimensions))])):
+            here = ti.Vector([0.0 for _ in ti.static(range(count))])
+            u = ti.Vector([0.0 for _ in ti.static(range(dimensions))])
+            density = 0.0
+            for k in ti.static(range(count)):
+                a = (at - moves[k] + n) % n
+                if ti.static(dimensions == 2):
+                    here[k] = f[k, a[0], a[1]]
+                else:
+                    here[k] = f[k, a[0], a[1], a[2]]
+                density += here[k]
+                u += here[k] * moves[k]
+            u /= density
+            for k in ti.static(range(count)):
+                c = 3.0 * u.dot(moves[k])
+                wanted = parts[k] * density * (1.0 + c + 0.5 * c * c - 1.5 * u.dot(u))
+                value = here[k] + 1.2 * (wanted - here[k])
+                if ti.static(dimensions == 2):
+                    g[k, at[0], at[1]] = value
+                else:
+                    g[k, at[0], at[1], at[2]] = value
+
+    return kernel
+
+
+def lattice(f, velocities, weights):
+    kernel = spreads(velocities, weights, velocities.shape[1])
+    f, g = numbers(f), numbers(np.zeros_like(f))
+    return lambda: kernel(f, g), g.to_numpy
+
+
+d2q9 = d3q19 = lattice

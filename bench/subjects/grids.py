@@ -138,7 +138,8 @@ def lattice(n, kernel, velocities, weights):
             out[k] = pulled[k] + np.float32(1.2) * (wanted - pulled[k])
         return out
 
-    return Subject(lambda: wp.launch(kernel, dim=shape, inputs=[f, g, 1.2]), [f], g, reference)
+    constants = [np.array(velocities, dtype=np.int32), np.array(weights, dtype=np.float32)]
+    return Subject(lambda: wp.launch(kernel, dim=shape, inputs=[f, g, 1.2]), [f], g, reference, constants=constants)
 
 
 D2Q9 = {"kernel": d2q9_kernel, "velocities": NINE, "weights": NINE_WEIGHTS}

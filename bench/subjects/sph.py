@@ -85,7 +85,8 @@ def sph(n):
         wp.launch(densities, dim=n, inputs=[x, mass, density, n])
         wp.launch(forces, dim=n, inputs=[x, v, density, mass, f, n])
 
-    return Subject(launches, [x, v], f, lambda x, v: reference(x, v, mass), 1e-4)
+    constants = [np.array([mass, RADIUS, REST, STIFFNESS, VISCOSITY], dtype=np.float32)]
+    return Subject(launches, [x, v], f, lambda x, v: reference(x, v, mass), 1e-4, constants=constants)
 
 
 ROWS = [Row("sph_8192", forward(sph), {"n": 8192}, None, 2 * 8192**2 / 1e6, "M/s")]
