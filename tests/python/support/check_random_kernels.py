@@ -85,7 +85,10 @@ def check(seed, folder, counters=False):
     text = rk.program(seed, counters)
     plain = rk.Plain(text)
     numbers = rk.inputs(seed, counters)
-    want = plain.run(*numbers)
+    try:
+        want = plain.run(*numbers)
+    except (ValueError, OverflowError) as error:  # Python's mathematics has no NaN where a function is not defined
+        return "uncheckable", str(error)
     if not all(np.all(np.isfinite(v)) for v in want):
         return "uncheckable", "not finite"
     found, got = derive(seed, text, folder, counters)
