@@ -24,7 +24,9 @@ test_tape test_structs test_array_kinds"
 export sanitizer device logs python
 one() {
     log=$logs/$1-$2.log
-    # Calls of the driver that fail are asked for by tests, and where a symbol is looked for. Faults that a test causes on purpose end the context, which the tool reports: these tests are left out.
+    # Calls of the driver that fail are asked for by tests, and where a symbol is looked for. Faults that a test causes on
+    # purpose end the context, which the tool reports, and PyTorch counts its memory otherwise under the tool: these
+    # tests are left out.
     code=0
     "$sanitizer" --tool "$1" --report-api-errors no --target-processes all --error-exitcode 9 --print-limit 20 \
         "$python" -m pytest -q -p no:cacheprovider -p no:randomly "tests/python/$2.py" --device "$device" \
