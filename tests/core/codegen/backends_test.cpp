@@ -9,24 +9,14 @@
 #include "codegen/backend.h"
 #include "codegen/build_id.h"
 #include "codegen/compile.h"
+#include "codegen/texts.h"
 #include "ir/text.h"
 #include "runtime/cpu/image_loader.h"
 
 namespace weft::codegen {
 namespace {
 
-std::unique_ptr<ir::Module> multiply_add() {
-    return ir::parse(R"(kernel @k(%o: array<f32, 1>, %gain: f32) {
-  %i = thread.index [0] : i32
-  %r = at(%o, %i) : ref<f32>
-  %x = load(%r) : f32
-  %m = mul(%x, %gain) : f32
-  %s = add(%m, %x) : f32
-  store(%r, %s)
-  return
-}
-)");
-}
+std::unique_ptr<ir::Module> multiply_add() { return ir::parse(testing::kMultiplyAdd); }
 
 // An earlier build's code must not be found: the id in memory and in the file are one.
 TEST(BuildId, OfALoadedLibraryIsThatOfItsFile) {

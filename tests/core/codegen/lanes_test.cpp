@@ -383,13 +383,6 @@ TEST(Lanes, RunsUnderMasksAreFetchedAhead) {
 // Where gathers are quick, which LLVM knows of the processor and Linux of its microcode, a number at a time is quicker
 // than rows; fewer lanes than the machine has take rows everywhere.
 TEST(Lanes, ElementsAnywhereAreGatheredWhereThatIsFast) {
-#if defined(__x86_64__)
-    std::ifstream file("/sys/devices/system/cpu/vulnerabilities/gather_data_sampling");
-    std::string state;
-    std::getline(file, state);
-    if (!__builtin_cpu_is("intel") || !__builtin_cpu_supports("avx512vl") || state.starts_with("Mitigation")) {
-        GTEST_SKIP() << "gathers are slow here";
-    }
     const std::string text = R"(kernel @k(%a: array<vec<3, f32>, 1>, %o: array<vec<3, f32>, 1>, %q: array<i32, 1>) {
   %i = thread.index [0] : i32
   %rq = at(%q, %i) : ref<i32>
@@ -401,10 +394,14 @@ TEST(Lanes, ElementsAnywhereAreGatheredWhereThatIsFast) {
   return
 }
 )";
-    EXPECT_EQ(count_of("call <16 x float> @llvm.masked.gather", text), 3U);
     EXPECT_EQ(count_of("call <8 x float> @llvm.masked.gather", text, 8), 0U);
-#else
-    GTEST_SKIP() << "gathers are slow here";
+#if defined(__x86_64__)
+    // Of other makers' processors LLVM may say either.
+    if (!__builtin_cpu_is("intel") || !__builtin_cpu_supports("avx512vl")) return;
+    std::ifstream file("/sys/devices/system/cpu/vulnerabilities/gather_data_sampling");
+    std::string state;
+    std::getline(file, state);
+    EXPECT_EQ(count_of("call <16 x float> @llvm.masked.gather", text), state.starts_with("Mitigation") ? 0U : 3U);
 #endif
 }
 
