@@ -11,7 +11,7 @@ from pathlib import Path
 
 import warp as wp
 from warp import _core, bench_compile, bench_gradient, bench_snippets
-from warp.kernels import backend_name
+from warp.kernels import printer
 
 
 def info(arguments):
@@ -60,15 +60,9 @@ def find_kernel(path, name):
 
 
 def dump(arguments):
-    if arguments.kind == "cxx":
-        wp.config.cpu_backend = "cxx"
     kernel = find_kernel(arguments.file, arguments.kernel)
-    backend = backend_name(wp.config.cpu_backend) or _core.backends()[0][0]
     architecture = arguments.arch or ("sm_75" if arguments.kind == "ptx" else "")
-    if architecture:
-        backend = "llvm-nvptx"
-    if arguments.kind in ("cuda", "maca"):
-        backend = "cxx-maca"
+    backend = "llvm-nvptx" if architecture and arguments.kind not in ("cuda", "maca") else printer(arguments.kind)
     kinds = _core.dump_kinds(backend)
     if arguments.kind not in kinds:
         sys.exit(f"backend {backend} shows: {', '.join(kinds)}")

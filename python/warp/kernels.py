@@ -108,6 +108,15 @@ class Definition:
         return {n: v for n, v in values.items() if n not in found}, found, list(functions.values())
 
 
+# kinds of text -> the backend that prints them; the other kinds are of the CPU's.
+_PRINTERS = {"cxx": "cxx-host", "cuda": "cxx-maca", "maca": "cxx-maca", "ptx": "llvm-nvptx"}
+
+
+def printer(kind):
+    """The backend that prints kernels as this kind of text (`python -m warp dump --help` names the kinds)."""
+    return _PRINTERS.get(kind) or backend_name(config.cpu_backend) or _core.backends()[0][0]
+
+
 # The settings of config that _definition() reads.
 _GLOBAL = operator.attrgetter(
     "optimization_level",
@@ -216,6 +225,12 @@ class Kernel(_core.Kernel):
     def _source(self):
         """The core's function: the source is read when the core needs it."""
         return self._function or self._read()
+
+    def text(self, kind="cxx", adjoint=False):
+        """The kernel's code as text, see Module.dump()."""
+        gpu = "sm_75" if kind == "ptx" else ""
+        instances = self._instances() if self.is_generic else [[]]
+        return "".join(self._dump(kind, types, adjoint, printer(kind), gpu=gpu) for types in instances)
 
     def _source_identity(self):
         """Which kernel of which file this is: the file, its text's hash, and the definition in it. None where code is

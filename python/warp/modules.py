@@ -355,6 +355,13 @@ class Module:
         for kernel in self._live:
             kernel._forget()
 
+    def dump(self, kind="cxx", adjoint=False):
+        """The code of the module's kernels as readable text, by key: C++ for the host ("cxx") or, a file a kernel, for
+        GPUs ("cuda", "maca"), or another kind that `python -m warp dump` has. Of generic kernels their instances;
+        `adjoint`: the adjoints instead. What does not compile raises as its launch would.
+        """
+        return {kernel.key: kernel.text(kind, adjoint) for kernel in self.kernels.values()}
+
     def __repr__(self):
         return f"<Module {self.name}>"
 

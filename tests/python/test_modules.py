@@ -4,6 +4,7 @@ import subprocess
 import sys
 import weakref
 from importlib import util
+from typing import Any
 
 import numpy as np
 import pytest
@@ -248,3 +249,23 @@ def test_kernels_of_a_module_take_its_options_as_they_are_at_their_first_launch(
     made[4].options["mode"] = "debug"
     assert checks(made[4]) == (True, True)
     assert checks(made[5]) == (True, False)
+
+
+def test_a_module_shows_its_kernels_as_text():
+    """C++ of each kernel by its key; of a generic one what it was launched with."""
+
+    @wp.kernel(module="shown")
+    def seven(a: wp.array(dtype=int)):
+        a[0] = 7
+
+    @wp.kernel(module="shown")
+    def any_seven(a: wp.array(dtype=Any)):
+        a[0] = a.dtype(7)
+
+    module = wp.get_module("shown")
+    assert module.dump("cxx")[any_seven.key] == ""
+    wp.launch(any_seven, 1, inputs=[wp.zeros(1, dtype=wp.float64)])
+    host, cuda = module.dump(), module.dump("cuda")
+    assert set(host) == set(cuda) == {seven.key, any_seven.key}
+    assert "*weft::at(a, 0) = 7;" in host[seven.key] and "array<double, 1>" in host[any_seven.key]
+    assert "__global__" in cuda[seven.key] and "__global__" not in host[seven.key]
